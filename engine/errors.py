@@ -1,0 +1,21 @@
+"""The one exception people get to read."""
+
+from __future__ import annotations
+
+from engine.protocol.events import Trouble
+
+
+class EngineError(Exception):
+    """A request cannot go on, for a reason its user can act on.
+
+    Args:
+        trouble: the kind of failure, which decides the exit code.
+        message: what happened and what it means.
+        advice: what to do about it.
+    """
+
+    def __init__(self, trouble: Trouble, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.trouble = trouble
+        self.message = message
+        self.advice = advice

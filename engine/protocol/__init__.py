@@ -1,0 +1,70 @@
+"""What crosses a process border: requests, events, and the messages that carry them.
+
+One schema, versioned by `VERSION`. A run is its request plus its events in order; the live view,
+the saved log, the JSON output and the tests all read the same ones.
+"""
+
+from engine.protocol.codec import decode_event, decode_message, encode
+from engine.protocol.events import (
+    Answered,
+    AnswerGroup,
+    BeamsSelected,
+    Counters,
+    Event,
+    Memory,
+    NodeOpened,
+    NodesPruned,
+    Phase,
+    RunFailed,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    StepFinished,
+    StepScored,
+    Stop,
+    TextAppended,
+    Throughput,
+    Trouble,
+    Warned,
+    WorkerRestarted,
+)
+from engine.protocol.messages import AnyEvent, Cancel, Hello, Pulse, Report, Shutdown, Solve
+from engine.protocol.request import VERSION, Sampling, Search, SolveRequest
+
+__all__ = [
+    "VERSION",
+    "AnyEvent",
+    "AnswerGroup",
+    "Answered",
+    "BeamsSelected",
+    "Cancel",
+    "Counters",
+    "Event",
+    "Hello",
+    "Memory",
+    "NodeOpened",
+    "NodesPruned",
+    "Phase",
+    "Pulse",
+    "Report",
+    "RunFailed",
+    "RunFinished",
+    "RunResumed",
+    "RunStarted",
+    "Sampling",
+    "Search",
+    "Shutdown",
+    "Solve",
+    "SolveRequest",
+    "StepFinished",
+    "StepScored",
+    "Stop",
+    "TextAppended",
+    "Throughput",
+    "Trouble",
+    "Warned",
+    "WorkerRestarted",
+    "decode_event",
+    "decode_message",
+    "encode",
+]

@@ -1,0 +1,211 @@
+"""Everything that can happen in a run, one small type each.
+
+A node is named by its lineage (child indices from the root). `seq` counts the events of a run
+from 0 without gaps; `at` is seconds since the run started, on the clock of the process that runs
+it (a virtual one in simulation).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+import msgspec
+
+from engine.protocol.request import VERSION, SolveRequest
+
+Lineage = tuple[int, ...]
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
+    """Base of all events."""
+
+    seq: int = -1
+    at: float = 0.0
+
+
+class RunStarted(Event, tag="run_started"):
+    """First event of every run and first line of its log."""
+
+    run: str
+    request: SolveRequest
+    version: int = VERSION
+    started: str = ""
+    """Wall-clock time, ISO 8601 with zone."""
+
+
+class RunResumed(Event, tag="run_resumed"):
+    """The run goes on from its log, which holds `nodes` finished nodes."""
+
+    nodes: int
+
+
+class Phase(Event, tag="phase"):
+    """What the engine is busy with now."""
+
+    name: Literal["loading", "prefill", "searching", "checking"]
+    model: str = ""
+    note: str = ""
+    """What the user should know of the model, e.g. that it is a demonstration."""
+
+
+class NodeOpened(Event, tag="node_opened"):
+    """A node starts, or starts again after an interruption: its text is empty."""
+
+    lineage: Lineage
+
+
+class TextAppended(Event, tag="text_appended"):
+    lineage: Lineage
+    text: str
+
+
+class StepFinished(Event, tag="step_finished"):
+    """A node is complete. `text` is exact; `tokens` are the ids as sampled."""
+
+    lineage: Lineage
+    text: str
+    tokens: tuple[int, ...]
+    ending: Literal["step", "end", "length", "context"]
+
+
+class StepScored(Event, tag="step_scored"):
+    """Scores of the node's own steps: one, or more where a node runs to the end."""
+
+    lineage: Lineage
+    scores: tuple[float, ...]
+
+
+class NodesPruned(Event, tag="nodes_pruned"):
+    """Nodes that are not continued; `reason` is for people (rank among which scores)."""
+
+    round: int
+    lineages: tuple[Lineage, ...]
+    reason: str = ""
+
+
+class BeamsSelected(Event, tag="beams_selected"):
+    """A group of candidates was decided."""
+
+    round: int
+    kept: tuple[Lineage, ...]
+    """Survivors, best first."""
+    completed: tuple[Lineage, ...] = ()
+    """Nodes that end a solution in this round."""
+
+
+class AnswerGroup(msgspec.Struct, frozen=True):
+    """Equivalent answers counted together."""
+
+    answer: str
+    count: int
+    weight: float
+    """Sum of the aggregated scores."""
+
+
+class Answered(Event, tag="answered"):
+    """The answer, which is final when the run finishes as complete."""
+
+    answer: str
+    text: str
+    lineage: Lineage
+    score: float | None
+    votes: tuple[AnswerGroup, ...] = ()
+    correct: bool | None = None
+    """Whether the answer is equivalent to `SolveRequest.expected`; None where none was given."""
+
+
+class Memory(Event, tag="memory"):
+    """Bytes in use, as measured."""
+
+    process: int
+    """Resident bytes of the engine's process."""
+    generator_cells: int
+    generator_capacity: int
+    verifier_cells: int = 0
+    verifier_capacity: int = 0
+
+
+class Throughput(Event, tag="throughput"):
+    """Sent about twice a second while searching."""
+
+    generated: int
+    """Tokens sampled so far."""
+    verified: int
+    """Tokens the verifier was fed so far."""
+    rate: float
+    """Sampled tokens a second, over the last interval."""
+    beams: int
+    """Paths being written now."""
+
+
+class Warned(Event, tag="warned"):
+    """Something the user should know; the run goes on."""
+
+    code: str
+    message: str
+
+
+class WorkerRestarted(Event, tag="worker_restarted"):
+    """The engine's process was lost (`cause`) and a new one runs; the run resumes or fails next."""
+
+    cause: str
+
+
+class Stop(StrEnum):
+    """Why a run finished."""
+
+    COMPLETE = "complete"
+    TIME = "time"
+    CANCELLED = "cancelled"
+
+
+class Counters(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run cost."""
+
+    seconds: float = 0.0
+    generated_tokens: int = 0
+    """Tokens sampled."""
+    prefill_tokens: int = 0
+    """Tokens fed to the generator without sampling: prompt, and paths computed again."""
+    recomputed_tokens: int = 0
+    """Of `prefill_tokens`, those whose cache had been dropped."""
+    verified_tokens: int = 0
+    """Tokens fed to the verifier."""
+    verifier_tree_tokens: int = 0
+    """Unique tokens of the verifier's tree; equal to `verified_tokens` when nothing is fed twice."""
+    decode_steps: int = 0
+    nodes: int = 0
+    completions: int = 0
+    ties_flipped: int = 0
+    """On resume: nodes whose text came out different from the log's (floating-point ties)."""
+
+
+class RunFinished(Event, tag="run_finished"):
+    stop: Stop
+    counters: Counters
+
+
+class Trouble(StrEnum):
+    """Kinds of failure; each has its exit code in the CLI."""
+
+    USAGE = "usage"
+    """The request cannot be done as asked."""
+    MODEL = "model"
+    """A model file is missing, damaged or of the wrong kind."""
+    MEMORY = "memory"
+    """Out of memory."""
+    STORAGE = "storage"
+    """A file could not be written."""
+    ENGINE = "engine"
+    """The engine's process was lost or has a defect."""
+
+
+class RunFailed(Event, tag="run_failed"):
+    """The run cannot go on. Whatever is in the log stays."""
+
+    trouble: Trouble
+    message: str
+    """What happened and what it means."""
+    advice: str = ""
+    """What to do."""

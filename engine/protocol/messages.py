@@ -1,0 +1,88 @@
+"""Messages between a client and the worker process, one JSON document a line."""
+
+from __future__ import annotations
+
+import msgspec
+
+from engine.protocol.events import (
+    Answered,
+    BeamsSelected,
+    Memory,
+    NodeOpened,
+    NodesPruned,
+    Phase,
+    RunFailed,
+    RunFinished,
+    RunResumed,
+    RunStarted,
+    StepFinished,
+    StepScored,
+    TextAppended,
+    Throughput,
+    Warned,
+    WorkerRestarted,
+)
+from engine.protocol.request import SolveRequest
+
+AnyEvent = (
+    RunStarted
+    | RunResumed
+    | Phase
+    | NodeOpened
+    | TextAppended
+    | StepFinished
+    | StepScored
+    | NodesPruned
+    | BeamsSelected
+    | Answered
+    | Memory
+    | Throughput
+    | Warned
+    | WorkerRestarted
+    | RunFinished
+    | RunFailed
+)
+"""All events, as the decoder must know them."""
+
+
+class Solve(msgspec.Struct, frozen=True, tag_field="type", tag="solve"):
+    """Client to worker: start (or resume) a run."""
+
+    run: str
+    request: SolveRequest
+    cause: str = ""
+    """Why an earlier worker was lost with this run; empty at the first try."""
+
+
+class Cancel(msgspec.Struct, frozen=True, tag_field="type", tag="cancel"):
+    """Client to worker: stop a run within one decode step and answer with the best so far."""
+
+    run: str
+
+
+class Shutdown(msgspec.Struct, frozen=True, tag_field="type", tag="shutdown"):
+    """Client to worker: end the process."""
+
+
+class Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
+    """Worker to client: ready for requests."""
+
+    version: int
+    pid: int
+
+
+class Report(msgspec.Struct, frozen=True, tag_field="type", tag="report"):
+    """Worker to client: something happened in a run."""
+
+    run: str
+    event: AnyEvent
+
+
+class Pulse(msgspec.Struct, frozen=True, tag_field="type", tag="pulse"):
+    """Worker to client, every second: `progress` grows with every step the engine takes."""
+
+    progress: int
+    busy: bool
+
+
+Message = Solve | Cancel | Shutdown | Hello | Report | Pulse

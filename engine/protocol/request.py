@@ -1,0 +1,62 @@
+"""What a client asks for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+VERSION = 1
+"""Version of the schema; raised when a reader of the old one would misread the new one."""
+
+
+class Sampling(msgspec.Struct, frozen=True, kw_only=True):
+    """How the next token is drawn. Filters apply in the order top-k, top-p, min-p."""
+
+    temperature: float = 0.8
+    """0 takes the likeliest token."""
+    top_p: float = 1.0
+    top_k: int = 0
+    """0 is no limit."""
+    min_p: float = 0.0
+
+
+class Search(msgspec.Struct, frozen=True, kw_only=True):
+    """Which paths are grown and how the answer is chosen."""
+
+    policy: str = "beam"
+    n: int = 8
+    """Paths in flight."""
+    width: int = 4
+    """Children of each survivor (m)."""
+    max_steps: int = 40
+    step_tokens: int = 512
+    """Cap on the tokens of one step."""
+    aggregate: Literal["last", "min", "prod", "mean"] = "last"
+    choose: Literal["best", "majority", "weighted", "first"] | None = None
+    """None takes the policy's own way."""
+
+
+class SolveRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One problem to solve."""
+
+    problem: str
+    expected: str | None = None
+    """The known answer, to be compared with the one found; it never guides the search."""
+    generator: str = "seedling"
+    """Catalogue id or path of a GGUF file."""
+    verifier: str | None = None
+    """Catalogue id or path; None when the policy needs none."""
+    prm_format: str | None = None
+    """Name of the verifier's format, for a file whose format is not known."""
+    search: Search = Search()
+    sampling: Sampling = Sampling()
+    seed: int = 0
+    context: int | None = None
+    """Longest path in tokens; None takes the smaller of the model's own and 4096."""
+    time_limit: float | None = None
+    """Seconds after which the best answer so far is given."""
+    log: str | None = None
+    """Path of the run log; None writes none."""
+    resume: bool = False
+    """Go on from what `log` already holds."""
