@@ -1,0 +1,103 @@
+"""From a problem to the tokens of a prompt, by the chat template in the model's own file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from engine.errors import EngineError
+from engine.models.base import Vocabulary
+from engine.protocol.events import Trouble
+
+Message = dict[str, str]
+
+
+class ChatTemplate:
+    """A model's chat template.
+
+    Args:
+        source: the Jinja text; empty for a base model, which then gets a plain layout.
+        bos, eos: texts of those tokens, for the template's use.
+    """
+
+    def __init__(self, source: str, *, bos: str = "", eos: str = "") -> None:
+        self._bos = bos
+        self._eos = eos
+        self._template: jinja2.Template | None = None
+        if source:
+            environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+            environment.globals["raise_exception"] = _refuse
+            try:
+                self._template = environment.from_string(source)
+            except jinja2.TemplateSyntaxError as error:
+                raise EngineError(
+                    Trouble.MODEL, f"The model's chat template cannot be read: {error}."
+                ) from None
+
+    def render(self, messages: Sequence[Message], **variables: Any) -> str:
+        """The conversation as text, ending where the assistant's answer begins.
+
+        Raises:
+            EngineError: the template refuses these messages.
+        """
+        if self._template is None:
+            return _plain(messages)
+        try:
+            return self._render(messages, **variables)
+        except jinja2.TemplateError as refusal:
+            folded = _without_system(messages)
+            if len(folded) == len(messages):
+                raise EngineError(
+                    Trouble.MODEL, f"The model's chat template refuses the prompt: {refusal}."
+                ) from None
+        return self.render(folded, **variables)
+
+    def _render(self, messages: Sequence[Message], **variables: Any) -> str:
+        assert self._template is not None
+        return self._template.render(
+            messages=list(messages),
+            add_generation_prompt=True,
+            bos_token=self._bos,
+            eos_token=self._eos,
+            **variables,
+        )
+
+    def encode(
+        self, vocabulary: Vocabulary, messages: Sequence[Message], **variables: Any
+    ) -> list[int]:
+        """The conversation as tokens. Text of the user's never becomes a control token."""
+        text = self.render(messages, **variables)
+        if self._bos and text.startswith(self._bos):
+            text = text[len(self._bos) :]
+        risky = [s for s in vocabulary.special_texts() if any(s in m["content"] for m in messages)]
+        if not risky:
+            return vocabulary.tokenize(text, special=True, bos=True)
+        tokens = vocabulary.tokenize("", bos=True)
+        contents = "|".join(re.escape(m["content"].strip()) for m in messages if m["content"])
+        for part in re.split(f"({contents})", text):
+            ours = any(part == m["content"].strip() for m in messages)
+            tokens += vocabulary.tokenize(part, special=not ours) if part else []
+        return tokens
+
+
+def _refuse(message: str) -> None:
+    raise jinja2.TemplateError(message)
+
+
+def _without_system(messages: Sequence[Message]) -> list[Message]:
+    """Fold a system message into the first user's turn, for templates that know none."""
+    if not messages or messages[0]["role"] != "system" or len(messages) < 2:
+        return list(messages)
+    system, first, *rest = messages
+    return [{**first, "content": f"{system['content']}\n\n{first['content']}"}, *rest]
+
+
+def _plain(messages: Sequence[Message]) -> str:
+    """A layout for base models, which have seen no chat."""
+    system = next((m["content"] for m in messages if m["role"] == "system"), "")
+    problem = next((m["content"] for m in messages if m["role"] == "user"), "")
+    return f"{system}\n\nProblem: {problem}\n\nSolution:".lstrip()

@@ -1,0 +1,122 @@
+"""Which parts of a token tree are in a model's KV cache, and how to get the rest back.
+
+A `Stem` is a run of tokens after a parent stem. It may be *resident*: a path of the cache ends
+exactly where it ends. Stems that nobody is writing on are evicted, least recently used first,
+when paths or cells run short; their tokens are known, so they can be computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine.models.base import TokenModel
+
+
+@dataclass(eq=False, slots=True)
+class Stem:
+    """Tokens of one node. `computed` of them (from the root on) are in the resident path."""
+
+    parent: Stem | None
+    tokens: Sequence[int]
+    start: int = field(init=False)
+    """Tokens before this stem."""
+
+    def __post_init__(self) -> None:
+        self.start = self.parent.end if self.parent else 0
+
+    @property
+    def end(self) -> int:
+        """Tokens from the root to the end of this stem."""
+        return self.start + len(self.tokens)
+
+    def tail(self, position: int) -> list[int]:
+        """The tokens from `position` (counted from the root) to the end of this stem."""
+        parts: list[Sequence[int]] = []
+        stem: Stem | None = self
+        while stem is not None and stem.end > position:
+            parts.append(stem.tokens[max(0, position - stem.start) :])
+            stem = stem.parent
+        return [token for part in reversed(parts) for token in part]
+
+
+class KvTree:
+    """Hands out paths of one model and decides what stays in its cache."""
+
+    def __init__(self, model: TokenModel) -> None:
+        self.model = model
+        self._free = list(range(model.max_paths - 1, -1, -1))
+        self._resident: dict[Stem, int] = {}
+        """Evictable stems and their paths, least recently used first."""
+        self.evicted_tokens = 0
+
+    def new_path(self) -> int | None:
+        """A free path, evicting if need be; None when every path is being written."""
+        if not self._free and not self._evict():
+            return None
+        return self._free.pop()
+
+    def claim(self, stem: Stem) -> tuple[int, list[int]] | None:
+        """A path of one's own that leads as far towards the end of `stem` as the cache knows.
+
+        Returns:
+            The path and the tokens still to be fed to reach the end of `stem`; None when every
+            path is being written.
+        """
+        base = self.nearest(stem)
+        if base is not None:
+            self._resident[base] = self._resident.pop(base)  # most recently used
+        path = self._free.pop() if self._free else None
+        if path is None:
+            if not self._evict(spare=base):
+                return None
+            path = self._free.pop()
+        if base is not None and base in self._resident:
+            self.model.fork(self._resident[base], path)
+        return path, stem.tail(self.model.length(path))
+
+    def nearest(self, stem: Stem) -> Stem | None:
+        """The resident stem that a claim of `stem` would start from."""
+        base: Stem | None = stem
+        while base is not None and base not in self._resident:
+            base = base.parent
+        return base
+
+    def settle(self, path: int, stem: Stem) -> None:
+        """Give back a claimed path that now holds (nearly) all of `stem`, to be forked later."""
+        if stem in self._resident:
+            self.drop(path)
+        else:
+            self._resident[stem] = path
+
+    def drop(self, path: int) -> None:
+        """Give back a claimed path and forget what it holds."""
+        self.model.drop(path)
+        self._free.append(path)
+
+    def forget(self, stem: Stem) -> None:
+        """Nobody will build on `stem` again."""
+        path = self._resident.pop(stem, None)
+        if path is not None:
+            self.drop(path)
+
+    def make_room(self, cells: int) -> bool:
+        """Evict until `cells` more fit. False when what is being written takes too much."""
+        while self.model.used + cells > self.model.capacity:
+            if not self._evict():
+                return False
+        return True
+
+    def clear(self) -> None:
+        self.model.reset()
+        self._resident.clear()
+        self._free = list(range(self.model.max_paths - 1, -1, -1))
+
+    def _evict(self, spare: Stem | None = None) -> bool:
+        for stem in self._resident:
+            if stem is not spare:
+                before = self.model.used
+                self.forget(stem)
+                self.evicted_tokens += before - self.model.used
+                return True
+        return False

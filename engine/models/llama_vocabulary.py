@@ -1,0 +1,75 @@
+"""The vocabulary of a GGUF file through llama.cpp's tokenizer."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cached_property
+
+import llama_cpp
+
+
+class LlamaVocabulary:
+    """Implements `Vocabulary`."""
+
+    def __init__(self, pointer: llama_cpp.llama_vocab_p) -> None:
+        self._pointer = pointer
+        self.size = int(llama_cpp.llama_vocab_n_tokens(pointer))
+        self._pieces: dict[int, bytes] = {}
+
+    def tokenize(self, text: str, *, special: bool = False, bos: bool = False) -> list[int]:
+        data = text.encode()
+        room = len(data) + 8
+        tokens = (llama_cpp.llama_token * room)()
+        count = llama_cpp.llama_tokenize(
+            self._pointer, data, len(data), tokens, room, bos, special
+        )
+        if count < 0:
+            tokens = (llama_cpp.llama_token * -count)()
+            count = llama_cpp.llama_tokenize(
+                self._pointer, data, len(data), tokens, -count, bos, special
+            )
+        return tokens[:count]
+
+    def piece(self, token: int) -> bytes:
+        known = self._pieces.get(token)
+        if known is None:
+            known = self._pieces[token] = self._text(token, special=False)
+        return known
+
+    def is_end(self, token: int) -> bool:
+        return llama_cpp.llama_vocab_is_eog(self._pointer, token)
+
+    @cached_property
+    def bos(self) -> bytes:
+        """Text of the beginning-of-sequence token; empty if the model has none."""
+        token = llama_cpp.llama_vocab_bos(self._pointer)
+        return self._text(token, special=True) if token >= 0 else b""
+
+    @cached_property
+    def eos(self) -> bytes:
+        token = llama_cpp.llama_vocab_eos(self._pointer)
+        return self._text(token, special=True) if token >= 0 else b""
+
+    @cached_property
+    def _specials(self) -> tuple[str, ...]:
+        control = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+        texts = (
+            self._text(token, special=True).decode(errors="replace")
+            for token in range(self.size)
+            if llama_cpp.llama_vocab_get_attr(self._pointer, token) & control
+        )
+        return tuple(text for text in texts if text.strip())
+
+    def special_texts(self) -> tuple[str, ...]:
+        return self._specials
+
+    def _text(self, token: int, *, special: bool) -> bytes:
+        size = 64
+        while True:
+            buffer = ctypes.create_string_buffer(size)
+            count = llama_cpp.llama_token_to_piece(
+                self._pointer, token, buffer, size, 0, special
+            )
+            if count >= 0:
+                return buffer.raw[:count]
+            size = -count

@@ -1,0 +1,35 @@
+"""llama.cpp's own messages: to Python's logging, with the last error kept for the user."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+
+import llama_cpp
+
+_logger = logging.getLogger("sapwood.llama")
+_errors: deque[str] = deque(maxlen=4)
+_ERROR, _CONTINUED = 4, 5
+
+
+@llama_cpp.llama_log_callback
+def _receive(level: int, text: bytes, _data: object) -> None:
+    message = text.decode(errors="replace").rstrip()
+    if level == _ERROR and message:
+        _errors.append(message)
+        _logger.error(message)
+    elif level != _CONTINUED:
+        _logger.debug(message)
+
+
+def install() -> None:
+    """Take over the log. The default would print to the terminal."""
+    _errors.clear()
+    llama_cpp.llama_log_set(_receive, None)
+
+
+def last_error() -> str:
+    """What went wrong most recently, in llama.cpp's words; the first error says the cause."""
+    text = _errors[0] if _errors else ""
+    _errors.clear()
+    return text.partition(": ")[2] or text

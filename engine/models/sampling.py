@@ -1,0 +1,80 @@
+"""Drawing tokens: which token, and the randomness it is drawn with.
+
+The draw for token `i` of a node is a pure function of (seed, lineage, i): nothing else, not the
+order of a batch, not time, not which other paths exist, feeds it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+_NEGLIGIBLE = 24.0
+"""Tokens this many nats below the best (1 in 26 billion) are never drawn; leaving them out saves
+most of the exponentials on a large vocabulary."""
+
+
+class Draws:
+    """The stream of uniform numbers that belongs to one node."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, seed: int, lineage: Iterable[int]) -> None:
+        name = ",".join(map(str, (seed, *lineage)))
+        self._key = hashlib.blake2b(name.encode(), digest_size=16).digest()
+
+    def uniform(self, index: int) -> float:
+        """The number for token `index`, in [0, 1)."""
+        digest = hashlib.blake2b(struct.pack("<Q", index), digest_size=8, key=self._key).digest()
+        return (int.from_bytes(digest, "little") >> 11) * 2.0**-53
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """Temperature, then top-k, top-p and min-p, in that order.
+
+    A temperature of 0 takes the likeliest token (the lowest id on ties).
+    """
+
+    temperature: float = 0.8
+    top_p: float = 1.0
+    top_k: int = 0
+    min_p: float = 0.0
+
+    def weights(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Token ids that can be drawn, ascending, and their running weights (unnormalised).
+
+        Args:
+            logits: float32, shape (vocabulary,).
+        """
+        best = logits.max()
+        if self.temperature <= 0:
+            return np.array([logits.argmax()]), np.ones(1)
+        ids = np.flatnonzero(logits >= best - _NEGLIGIBLE * self.temperature)
+        scaled = (logits[ids].astype(np.float64) - best) / self.temperature
+        if 0 < self.top_k < len(ids):
+            # Stable, so that of equal logits the lower id stays.
+            keep = np.sort(np.argsort(-scaled, kind="stable")[: self.top_k])
+            ids, scaled = ids[keep], scaled[keep]
+        weights = np.exp(scaled)
+        if self.top_p < 1.0:
+            order = np.argsort(-weights, kind="stable")
+            running = np.cumsum(weights[order])
+            count = int(np.searchsorted(running, self.top_p * running[-1])) + 1
+            keep = np.sort(order[:count])
+            ids, weights = ids[keep], weights[keep]
+        if self.min_p > 0.0:
+            keep = weights >= self.min_p  # the best weighs 1
+            ids, weights = ids[keep], weights[keep]
+        return ids, np.cumsum(weights)
+
+    def draw(self, logits: np.ndarray, uniforms: Iterable[float]) -> list[int]:
+        """Draw one token for each uniform number from the same logits."""
+        ids, running = self.weights(logits)
+        last = len(ids) - 1
+        places = np.searchsorted(running, [u * running[-1] for u in uniforms], side="right")
+        return [int(ids[min(place, last)]) for place in places]

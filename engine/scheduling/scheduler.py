@@ -1,0 +1,402 @@
+"""Drives one search: which paths are decoded now, when steps are verified, when groups are decided.
+
+Every pass decodes one token of all strands in one batch. Finished steps wait until their group is
+complete, are verified together, and the policy decides the group. Paths that do not fit into the
+cache wait; a path that has to leave is computed again later, with the same tokens.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from engine.models.base import Span, TokenModel
+from engine.models.kv_tree import KvTree, Stem
+from engine.models.sampling import Draws, Sampler
+from engine.protocol import events
+from engine.scheduling.node import Node, Strand
+from engine.scheduling.past import Past
+from engine.search.policy import Candidate, Ending, Group, Lineage, Policy
+from engine.verify.prm import Judged, Prm
+
+Emit = Callable[[events.Event], None]
+
+_VERIFY_BATCH = 64
+"""While other paths are still written, verify once this many tokens wait."""
+_HEADROOM = 32
+"""Cells a path should find free beyond its own tokens before it starts or starts again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Token limits of a run."""
+
+    step: int
+    """Tokens of one step."""
+    context: int
+    """Tokens of a whole path, prompt included."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Work done so far."""
+
+    generated: int = 0
+    prefill: int = 0
+    recomputed: int = 0
+    decode_steps: int = 0
+    nodes: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class _OpenGroup:
+    group: Group
+    nodes: list[Node]
+
+
+class Scheduler:
+    """Runs a policy to its end.
+
+    Args:
+        prompt: tokens that every path starts with.
+        emit: receives the events of the tree as they happen.
+        past: nodes finished before an interruption; they are not computed again.
+        deduplicate: write equal siblings once.
+    """
+
+    def __init__(
+        self,
+        generator: TokenModel,
+        verifier: Prm | None,
+        policy: Policy,
+        sampler: Sampler,
+        *,
+        prompt: Sequence[int],
+        seed: int,
+        limits: Limits,
+        emit: Emit,
+        past: Past,
+        deduplicate: bool = True,
+    ) -> None:
+        self._generator = generator
+        self._verifier = verifier if policy.guided else None
+        self._policy = policy
+        self._sampler = sampler
+        self._seed = seed
+        self._limits = limits
+        self._emit = emit
+        self._past = past
+        self._deduplicate = deduplicate
+        self._tree = KvTree(generator)
+        self._root = Stem(None, tuple(prompt))
+        self._nodes: dict[Lineage, Node] = {}
+        self._groups: list[_OpenGroup] = []
+        self._waiting: deque[list[Node]] = deque()
+        """Siblings with equal tokens so far, to be written by one strand when there is room."""
+        self._strands: list[Strand] = []
+        self._unscored: list[Node] = []
+        self._completed: dict[Lineage, list[tuple[int, Candidate]]] = defaultdict(list)
+        self.counts = Counts()
+
+    @property
+    def beams(self) -> int:
+        """Paths being written now."""
+        return sum(len(strand.members) for strand in self._strands)
+
+    @property
+    def completed(self) -> list[Candidate]:
+        """Completions by group key, then round, then the policy's order."""
+        return [c for key in sorted(self._completed) for _, c in self._completed[key]]
+
+    def frontier(self) -> list[Candidate]:
+        """Finished nodes that nothing was built on yet; what there is when time runs out."""
+        parents = {id(node.parent) for node in self._nodes.values()}
+        return [
+            node.candidate()
+            for node in self._nodes.values()
+            if node.ending is not None and id(node) not in parents
+        ]
+
+    def run(self) -> Iterator[None]:
+        """Do the search, yielding after every pass, when the caller may stop it for good."""
+        self._prefill()
+        self._open(self._policy.start())
+        while self._groups:
+            self._admit()
+            if self._strands:
+                self._decode()
+            self._verify()
+            self._decide()
+            yield
+
+    # -- opening and admitting ------------------------------------------------------------------
+
+    def _prefill(self) -> None:
+        """Compute the prompt once for all paths, save its last token, which each path feeds."""
+        claimed = self._tree.claim(self._root)
+        assert claimed is not None
+        path, feed = claimed
+        if len(feed) > 1:
+            self._emit(events.Phase(name="prefill", model=self._generator.name))
+            self._generator.forward([Span((path,), feed[:-1], ())])
+            self.counts.prefill += len(feed) - 1
+        self._tree.settle(path, self._root)
+
+    def _open(self, groups: Sequence[Group]) -> None:
+        for group in groups:
+            limit = min(group.step_tokens or self._limits.step, self._limits.step)
+            nodes = [
+                Node(
+                    branch.lineage,
+                    self._nodes.get(branch.parent),
+                    Draws(self._seed, branch.lineage),
+                    limit,
+                    group.whole,
+                )
+                for branch in group.branches
+            ]
+            self._groups.append(_OpenGroup(group, nodes))
+            self._nodes.update((node.lineage, node) for node in nodes)
+            self.counts.nodes += len(nodes)
+            siblings: dict[Lineage, list[Node]] = defaultdict(list)
+            for node in nodes:
+                if not self._remember(node):
+                    siblings[node.lineage[:-1]].append(node)
+            for family in siblings.values():
+                self._waiting.extend([family] if self._deduplicate else [[n] for n in family])
+
+    def _remember(self, node: Node) -> bool:
+        """Take a node's content from the past, if it is there."""
+        known = self._past.nodes.get(node.lineage)
+        if known is None:
+            return False
+        node.opened = True
+        node.tokens = list(known.tokens)
+        node.text = known.text
+        node.ending = known.ending
+        node.stem = Stem(self._parent_stem(node), known.tokens)
+        if self._verifier is not None:
+            if known.scores is None:
+                self._unscored.append(node)
+            else:
+                node.scores = known.scores
+                node.judged = self._verifier.adopt(self._judged_parent(node), node.steps, known.scores)
+        return True
+
+    def _parent_stem(self, node: Node) -> Stem:
+        if node.parent is None:
+            return self._root
+        assert node.parent.stem is not None
+        return node.parent.stem
+
+    def _admit(self) -> None:
+        while self._waiting and self._start(self._waiting[0]):
+            self._waiting.popleft()
+
+    def _start(self, siblings: list[Node]) -> bool:
+        """Begin or go on writing some siblings. False when there is no room for them now."""
+        first = siblings[0]
+        stem = self._parent_stem(first)
+        if first.tokens:
+            stem = Stem(stem, tuple(first.tokens))
+        claimed = self._tree.claim(stem)
+        if claimed is None:
+            return False
+        path, feed = claimed
+        writing = sum(len(strand.feed) for strand in self._strands)
+        headroom = _HEADROOM * (len(self._strands) + 1) if self._strands else 0
+        if not self._tree.make_room(writing + len(feed) + headroom) and self._strands:
+            self._tree.drop(path)
+            return False
+        self.counts.prefill += len(feed) - 1
+        self.counts.recomputed += len(feed) - 1
+        for node in siblings:
+            if not node.opened:
+                node.opened = True
+                self._emit(events.NodeOpened(lineage=node.lineage))
+        self._strands.append(Strand(path, feed, siblings))
+        return True
+
+    # -- decoding -------------------------------------------------------------------------------
+
+    def _decode(self) -> None:
+        """One forward pass over all strands, and one draw for every node."""
+        while not self._tree.make_room(sum(len(strand.feed) for strand in self._strands)):
+            self._preempt()
+            if not self._strands:
+                return
+        logits = self._generator.forward(
+            [Span((strand.path,), strand.feed) for strand in self._strands]
+        )
+        self.counts.decode_steps += 1
+        strands, self._strands = self._strands, []
+        for strand, row in zip(strands, logits, strict=True):
+            uniforms = [node.draws.uniform(len(node.tokens)) for node in strand.members]
+            tokens = self._sampler.draw(row, uniforms)
+            agreeing: dict[int, list[Node]] = defaultdict(list)
+            for node, token in zip(strand.members, tokens, strict=True):
+                agreeing[token].append(node)
+            paths = self._split(strand.path, len(agreeing))
+            for (token, members), path in zip(agreeing.items(), paths, strict=True):
+                self._append(path, token, members)
+
+    def _split(self, path: int, count: int) -> list[int | None]:
+        """The path and copies of it; None where every path is taken."""
+        paths: list[int | None] = [path]
+        for _ in range(count - 1):
+            copy = self._tree.new_path()
+            if copy is not None:
+                self._generator.fork(path, copy)
+            paths.append(copy)
+        return paths
+
+    def _append(self, path: int | None, token: int, members: list[Node]) -> None:
+        """Add a drawn token to nodes that agree, and go on or finish them."""
+        vocabulary = self._generator.vocabulary
+        self.counts.generated += len(members)
+        end = vocabulary.is_end(token)
+        piece = b"" if end else vocabulary.piece(token)
+        for node in members:
+            node.tokens.append(token)
+            text = node.stepping.append(piece)
+            if text:
+                node.text += text
+                self._emit(events.TextAppended(lineage=node.lineage, text=text))
+        ending = self._ending(members[0], end)
+        if ending is None:
+            if path is None:
+                self._waiting.appendleft(members)
+            else:
+                self._strands.append(Strand(path, [token], members))
+            return
+        self._finish(path, members, ending)
+
+    def _ending(self, node: Node, end: bool) -> Ending | None:
+        if end:
+            return Ending.END
+        if node.stepping.ended and not node.whole:
+            return Ending.STEP
+        if self._parent_stem(node).end + len(node.tokens) >= self._limits.context:
+            return Ending.CONTEXT
+        if len(node.tokens) >= node.limit:
+            return Ending.LENGTH
+        return None
+
+    def _finish(self, path: int | None, members: list[Node], ending: Ending) -> None:
+        stem = Stem(self._parent_stem(members[0]), tuple(members[0].tokens))
+        if path is not None:
+            if ending in (Ending.STEP, Ending.LENGTH):
+                self._tree.settle(path, stem)
+            else:
+                self._tree.drop(path)
+        for node in members:
+            rest = node.stepping.finish()
+            if rest:
+                node.text += rest
+                self._emit(events.TextAppended(lineage=node.lineage, text=rest))
+            node.stem = stem
+            node.ending = ending
+            self._emit(
+                events.StepFinished(
+                    lineage=node.lineage,
+                    text=node.text,
+                    tokens=tuple(node.tokens),
+                    ending=ending.value,
+                )
+            )
+            if self._verifier is not None:
+                self._unscored.append(node)
+
+    def _preempt(self) -> None:
+        """The cache is full of what is being written: the last strand waits, and is dropped.
+
+        A strand that is alone and still does not fit has met the end of its context.
+        """
+        strand = self._strands.pop()
+        self._tree.drop(strand.path)
+        if self._strands or not strand.members[0].tokens:
+            self._waiting.appendleft(strand.members)
+        else:
+            self._finish(None, strand.members, Ending.CONTEXT)
+
+    # -- verifying and deciding -----------------------------------------------------------------
+
+    def _judged_parent(self, node: Node) -> Judged:
+        assert self._verifier is not None
+        if node.parent is None:
+            return self._verifier.root
+        assert node.parent.judged is not None
+        return node.parent.judged
+
+    def _verify(self) -> None:
+        """Score finished steps: those of complete groups, in as large a batch as is at hand."""
+        if self._verifier is None or not self._unscored:
+            return
+        complete = {
+            node.lineage
+            for group in self._groups
+            if all(node.ending is not None for node in group.nodes)
+            for node in group.nodes
+        }
+        ready = [node for node in self._unscored if node.lineage in complete]
+        if self._strands and sum(len(node.tokens) for node in ready) < _VERIFY_BATCH:
+            return
+        if not ready:
+            return
+        self._unscored = [node for node in self._unscored if node.lineage not in complete]
+        judged = self._verifier.score([(self._judged_parent(n), n.steps) for n in ready])
+        for node, judgement in zip(ready, judged, strict=True):
+            node.judged = judgement
+            node.scores = judgement.scores_since(self._judged_parent(node))
+            self._emit(events.StepScored(lineage=node.lineage, scores=node.scores))
+
+    def _decide(self) -> None:
+        for opened in [group for group in self._groups if self._is_ready(group)]:
+            self._groups.remove(opened)
+            group = opened.group
+            candidates = [node.candidate() for node in opened.nodes]
+            before = [candidate for _, candidate in self._completed[group.key]]
+            decision = self._policy.decide(group, candidates, before)
+            by_lineage = {candidate.lineage: candidate for candidate in candidates}
+            self._completed[group.key] += [
+                (group.round, by_lineage[lineage]) for lineage in decision.completed
+            ]
+            if decision.pruned:
+                self._emit(
+                    events.NodesPruned(
+                        round=group.round,
+                        lineages=decision.pruned,
+                        reason=self._reason(len(decision.kept), len(candidates)),
+                    )
+                )
+            self._emit(
+                events.BeamsSelected(
+                    round=group.round, kept=decision.kept, completed=decision.completed
+                )
+            )
+            self._open(decision.next)
+            self._release(opened.nodes, decision.next)
+
+    def _is_ready(self, opened: _OpenGroup) -> bool:
+        return all(
+            node.ending is not None and (self._verifier is None or node.scores is not None)
+            for node in opened.nodes
+        )
+
+    @staticmethod
+    def _reason(kept: int, candidates: int) -> str:
+        return f"not among the best {kept} of {candidates}" if kept else "the search ended"
+
+    def _release(self, nodes: Sequence[Node], following: Sequence[Group]) -> None:
+        """Forget the caches of nodes that nothing will be built on."""
+        parents = {branch.parent for group in following for branch in group.branches}
+        live = {id(node.stem) for node in nodes if node.lineage in parents}
+        for node in nodes:
+            if node.parent is not None and node.parent.stem is not None:
+                self._tree.forget(node.parent.stem)  # the children's own paths hold its cells
+            if node.lineage not in parents:
+                if node.stem is not None and id(node.stem) not in live:
+                    self._tree.forget(node.stem)
+                if self._verifier is not None and node.judged is not None:
+                    self._verifier.release(node.judged)

@@ -1,0 +1,142 @@
+"""Formats of token-logit process reward models: how a path is written down and read off.
+
+A format is data (in `models.toml`): its text for a problem and some steps ends exactly where the
+score of the last step is read, as the softmax over the logits of a good and a bad token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.errors import EngineError
+from engine.models.base import Vocabulary
+from engine.models.chat import ChatTemplate
+from engine.protocol.events import Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class PrmFormat:
+    """One entry of `[formats]` in `models.toml`."""
+
+    name: str
+    style: Literal["marker", "turns"]
+    """`marker`: plain text with a marker token after each step, where the score is read.
+    `turns`: a chat with a user turn a step, answered by the good token; the score is read where
+    that answer is predicted."""
+    good: str
+    """Text of the token that stands for a right step."""
+    bad: str
+    opening: str = "{problem}"
+    step: str = "{step}"
+    """May use `{step}` and `{index}`, which counts from 1."""
+    marker: str = ""
+    after: str = ""
+    """Text between a marker and the next step."""
+    pieces: bool = False
+    """Trained on text that was tokenized piece by piece (opening, then each step)."""
+    good_id: int | None = None
+    """Ids the tokens must have, where the model's documentation states them."""
+    bad_id: int | None = None
+    marker_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFormat:
+    """A format checked against the vocabulary of a model."""
+
+    format: PrmFormat
+    vocabulary: Vocabulary
+    template: ChatTemplate
+    good: int
+    bad: int
+    marker: int | None
+
+    def opening(self, problem: str) -> list[int]:
+        """Tokens before the first step."""
+        if self.format.style == "turns":
+            return []
+        return self.vocabulary.tokenize(
+            self.format.opening.format(problem=problem), special=self.format.pieces, bos=True
+        )
+
+    def step(self, problem: str, steps: Sequence[str], before: Sequence[int]) -> list[int]:
+        """Tokens of the last of `steps`, after the tokens `before` of all the others.
+
+        The score of the step is read at the last one.
+        """
+        if self.format.pieces:
+            return self.vocabulary.tokenize(self._piece(steps), special=True)
+        whole = self.vocabulary.tokenize(self._text(problem, steps), special=True, bos=True)
+        if whole[: len(before)] != list(before):
+            # A merge across the border: keep what is computed, and tokenize the step by itself.
+            whole = [*before, *self.vocabulary.tokenize(self._piece(steps), special=True)]
+        tokens = whole[len(before) :]
+        if self.marker is not None and tokens[-1:] != [self.marker]:
+            unmarked = self._piece(steps).removesuffix(self.format.marker)
+            tokens = [*self.vocabulary.tokenize(unmarked), self.marker]
+        return tokens
+
+    def _piece(self, steps: Sequence[str]) -> str:
+        after = self.format.after if len(steps) > 1 else ""
+        if self.format.style == "turns":
+            return steps[-1]
+        return after + self._step(len(steps), steps[-1])
+
+    def _step(self, index: int, step: str) -> str:
+        layout = self.format.step
+        if "{index}" in layout and re.match(r"Step \d+\b", step):
+            layout = "{step}" + layout.partition("{step}")[2]
+        return layout.format(step=step, index=index) + self.format.marker
+
+    def _text(self, problem: str, steps: Sequence[str]) -> str:
+        if self.format.style == "turns":
+            return self.template.render(list(self._turns(problem, steps)))
+        opening = self.format.opening.format(problem=problem)
+        written = [self._step(index, step) for index, step in enumerate(steps, 1)]
+        return opening + self.format.after.join(written)
+
+    def _turns(self, problem: str, steps: Sequence[str]):
+        for index, step in enumerate(steps):
+            if index:
+                yield {"role": "assistant", "content": self.format.good}
+            layout = self.format.step if index else self.format.opening
+            yield {"role": "user", "content": layout.format(problem=problem, step=step)}
+
+
+def bind(format: PrmFormat, vocabulary: Vocabulary, template: ChatTemplate) -> BoundFormat:
+    """Check a format against a model.
+
+    Raises:
+        EngineError: a marker or score token is not exactly one token of this vocabulary, or not
+            the one that the format's model is known to have.
+    """
+
+    def single(role: str, text: str, expected: int | None) -> int:
+        tokens = vocabulary.tokenize(text, special=True)
+        if len(tokens) > 1 and vocabulary.piece(tokens[0]).strip() == b"":
+            tokens = tokens[1:]  # a tokenizer that puts a space before every text
+        if len(tokens) != 1 or (expected is not None and tokens[0] != expected):
+            found = f"token {tokens[0]}" if len(tokens) == 1 else f"{len(tokens)} tokens"
+            wanted = "one token" if expected is None else f"token {expected}"
+            raise EngineError(
+                Trouble.MODEL,
+                f"This file is not a verifier of the format '{format.name}': its tokenizer reads "
+                f"the {role} {text!r} as {found}, not as {wanted}.",
+                "Choose a process reward model, and the format it was trained with.",
+            )
+        return tokens[0]
+
+    marker = None
+    if format.style == "marker":
+        marker = single("step marker", format.marker, format.marker_id)
+    return BoundFormat(
+        format,
+        vocabulary,
+        template,
+        good=single("good token", format.good, format.good_id),
+        bad=single("bad token", format.bad, format.bad_id),
+        marker=marker,
+    )
