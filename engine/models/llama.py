@@ -36,9 +36,9 @@ class LlamaWeights:
         EngineError: the file is missing, damaged, or of an architecture that cannot be forked.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, header: Header | None = None) -> None:
         self.path = path
-        self.header: Header = read_header(path)
+        self.header = header or read_header(path)
         native_log.install()
         params = llama_cpp.llama_model_default_params()
         if llama_cpp.llama_supports_gpu_offload():

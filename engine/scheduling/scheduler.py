@@ -391,12 +391,18 @@ class Scheduler:
     def _release(self, nodes: Sequence[Node], following: Sequence[Group]) -> None:
         """Forget the caches of nodes that nothing will be built on."""
         parents = {branch.parent for group in following for branch in group.branches}
-        live = {id(node.stem) for node in nodes if node.lineage in parents}
+        # Equal siblings share their stems: one that goes on keeps them for all.
+        survivors = [node for node in nodes if node.lineage in parents]
+        live = {id(node.stem) for node in survivors} | {id(node.judged) for node in survivors}
         for node in nodes:
             if node.parent is not None and node.parent.stem is not None:
                 self._tree.forget(node.parent.stem)  # the children's own paths hold its cells
             if node.lineage not in parents:
                 if node.stem is not None and id(node.stem) not in live:
                     self._tree.forget(node.stem)
-                if self._verifier is not None and node.judged is not None:
+                if (
+                    self._verifier is not None
+                    and node.judged is not None
+                    and id(node.judged) not in live
+                ):
                     self._verifier.release(node.judged)

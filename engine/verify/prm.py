@@ -58,7 +58,7 @@ class Prm:
     """Scores the steps of one problem's solutions. Equal steps of one parent are scored once."""
 
     def __init__(self, model: TokenModel, format: BoundFormat, problem: str) -> None:
-        self._model = model
+        self.model = model
         self._format = format
         self._problem = problem
         self._tree = KvTree(model)
@@ -75,6 +75,8 @@ class Prm:
         Returns:
             For each request the last of its steps, scored; the given step if there are none.
         """
+        if self.root.stem.tokens and self._tree.nearest(self.root.stem) is None:
+            self._compute_root()
         fresh: list[Judged] = []
         results = [self._grow(parent, steps, fresh) for parent, steps in requests]
         inner = {id(judged.parent) for judged in fresh}
@@ -125,6 +127,19 @@ class Prm:
             parent = child
         return parent
 
+    def _compute_root(self) -> None:
+        """Keep the text before the first step in the cache, for every path to start from."""
+        claimed = self._tree.claim(self.root.stem)
+        if claimed is None:
+            return
+        path, tokens = claimed
+        if self._tree.make_room(len(tokens)):
+            self.model.forward([Span((path,), tokens, ())])
+            self.fed_tokens += len(tokens)
+            self._tree.settle(path, self.root.stem)
+        else:
+            self._tree.drop(path)
+
     def _compute(self, tips: Sequence[Judged]) -> int:
         """Compute as many of the tips as fit at once; returns how many."""
         leaves: list[_Leaf] = []
@@ -144,7 +159,7 @@ class Prm:
             raise EngineError(
                 Trouble.USAGE,
                 f"A solution of {tips[0].stem.end:,} tokens is longer than the verifier's cache "
-                f"of {self._model.capacity:,}.",
+                f"of {self.model.capacity:,}.",
                 "Use a larger --context, or a smaller --max-steps.",
             )
         spans: list[Span] = []
@@ -154,7 +169,7 @@ class Prm:
                 spans.append(span)
                 marked += steps
         self.fed_tokens += sum(len(span.tokens) for span in spans)
-        pair = self._model.forward(spans, (self._format.good, self._format.bad))
+        pair = self.model.forward(spans, (self._format.good, self._format.bad))
         for judged, score in zip(marked, _softmax_first(pair), strict=True):
             judged.score = float(score)
         for leaf in leaves:

@@ -1,0 +1,199 @@
+"""The worker process: it owns the models and solves one request after another.
+
+Three threads: the main one solves, one takes the client's messages, and one sends a pulse each
+second. The process ends as soon as its client asks for that or is gone, whatever it is doing:
+the run log is complete at any moment, and ending is how device memory is given back for sure.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import queue
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from functools import partial
+from typing import NoReturn, Protocol
+
+from engine.errors import EngineError
+from engine.models.stop import StopSignal
+from engine.protocol import (
+    VERSION,
+    AnyEvent,
+    Cancel,
+    Counters,
+    Hello,
+    Pulse,
+    Report,
+    RunFailed,
+    RunFinished,
+    Shutdown,
+    Solve,
+    Stop,
+    Trouble,
+)
+from engine.service.channel import Channel
+from engine.service.run import Run, open_run
+
+PULSE = 1.0
+"""Seconds between two pulses."""
+
+
+class Solver(Protocol):
+    """What solves a run."""
+
+    def solve(self, run: Run) -> None:
+        """Emit everything that happens in `run`, `RunFinished` last.
+
+        Raises:
+            EngineError: the run cannot go on.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give all memory back."""
+        ...
+
+
+def main(make_solver: Callable[[], Solver]) -> NoReturn:
+    """Serve the client at the other end of standard input and output until it lets go."""
+    # A terminal's Ctrl-C reaches the client too, and the client decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    channel = Channel()
+    faulthandler.enable()
+    worker = _Worker(channel, make_solver)
+    threading.Thread(target=_in_thread, args=(worker.take_messages,), daemon=True).start()
+    threading.Thread(target=_in_thread, args=(worker.pulse,), daemon=True).start()
+    _in_thread(worker.solve_all)
+
+
+def _in_thread(work: Callable[[], None]) -> NoReturn:
+    """Do `work`, which ends when the client lets go, and end the process with it.
+
+    `os._exit` waits for no thread and for no native clean-up, so nothing can hold it up.
+    """
+    try:
+        work()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+
+
+class _Worker:
+    def __init__(self, channel: Channel, make_solver: Callable[[], Solver]) -> None:
+        self._channel = channel
+        self._make_solver = make_solver
+        self._solver: Solver | None = None
+        self._waiting: queue.SimpleQueue[Solve] = queue.SimpleQueue()
+        self._stops: dict[str, StopSignal] = {}
+        self._progress = 0
+        self._busy = False
+
+    def take_messages(self) -> None:
+        for message in self._channel.messages():
+            match message:
+                case Solve():
+                    self._stops[message.run] = StopSignal()
+                    self._waiting.put(message)
+                case Cancel():
+                    if stop := self._stops.get(message.run):
+                        stop.set()
+                case Shutdown():
+                    return
+
+    def pulse(self) -> None:
+        while True:
+            self._channel.send(Pulse(progress=self._progress, busy=self._busy))
+            time.sleep(PULSE)
+
+    def solve_all(self) -> None:
+        self._channel.send(Hello(version=VERSION, pid=os.getpid()))
+        while True:
+            order = self._waiting.get()
+            self._busy = True
+            self._solve(order)
+            self._busy = False
+            del self._stops[order.run]
+
+    def _solve(self, order: Solve) -> None:
+        stop = self._stops[order.run]
+        send = partial(self._report, order.run)
+        try:
+            run = open_run(order.run, order.request, send, stop=stop, beat=self._beat)
+        except EngineError as error:
+            send(_failure(error))
+            return
+        try:
+            run.start(order.cause)
+            if not run.finished:
+                self._finish(run)
+        finally:
+            run.close()
+
+    def _finish(self, run: Run) -> None:
+        """Bring `run` to its last event."""
+        if run.stop.is_set:  # cancelled before its turn
+            run.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
+            return
+        failure: RunFailed | None = None
+        try:
+            self._ready_solver().solve(run)
+        except EngineError as error:
+            failure = _failure(error)
+        except MemoryError:
+            failure = _OUT_OF_MEMORY
+            self._drop_solver()
+        except Exception as error:
+            failure = _defect(f"{type(error).__name__}: {error}")
+            self._drop_solver()
+        if not run.finished:
+            run.emit(failure or _defect("the search ended without an ending"))
+
+    def _ready_solver(self) -> Solver:
+        if self._solver is None:
+            try:
+                self._solver = self._make_solver()
+            except Exception as error:
+                traceback.print_exc()
+                raise EngineError(
+                    Trouble.ENGINE,
+                    f"The engine cannot be loaded: {error}.",
+                    "Install Sapwood again, with a llama-cpp-python that fits this machine.",
+                ) from error
+        return self._solver
+
+    def _drop_solver(self) -> None:
+        """Trust nothing that the solver holds after memory ran out or a defect showed."""
+        traceback.print_exc()
+        if self._solver is not None:
+            self._solver.close()
+            self._solver = None
+
+    def _beat(self) -> None:
+        self._progress += 1
+
+    def _report(self, run: str, event: AnyEvent) -> None:
+        self._channel.send(Report(run=run, event=event))
+
+
+_OUT_OF_MEMORY = RunFailed(
+    trouble=Trouble.MEMORY,
+    message="The engine ran out of memory.",
+    advice="Use a smaller model, a smaller context or fewer paths (n).",
+)
+
+
+def _failure(error: EngineError) -> RunFailed:
+    return RunFailed(trouble=error.trouble, message=error.message, advice=error.advice)
+
+
+def _defect(what: str) -> RunFailed:
+    return RunFailed(
+        trouble=Trouble.ENGINE,
+        message=f"The engine has a defect: {what}.",
+        advice="The engine's own log tells more; please report it.",
+    )
