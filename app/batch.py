@@ -1,0 +1,146 @@
+"""Solve a file of problems with one engine."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from app import output
+from app.accuracy import accuracy_line
+from app.exit_codes import ExitCode
+from app.follow import follow
+from app.interrupts import interrupts
+from app.logs import log_folder, new_log
+from app.outcome import code_for, told
+from app.problems import Problem, read_problems
+from app.progress import Progress, progress_for
+from app.render import Quiet
+from app.results import Result, ResultFile, Results, StandardOutput
+from app.run_view import RunView
+from engine.client import LocalEngine
+from engine.protocol import RunFailed, SolveRequest, Stop, Trouble
+
+
+def solve_file(
+    template: SolveRequest, problems_path: Path, out: Path | None, *, quiet: bool
+) -> ExitCode:
+    """Solve what is not solved yet and print how many answers are correct.
+
+    Args:
+        template: the request but for the problem.
+        out: the file of results; None writes them to standard output.
+
+    Raises:
+        CommandError: a file cannot be used.
+    """
+    problems = read_problems(problems_path)
+    results = ResultFile(out, problems) if out else StandardOutput()
+    todo = [problem for problem in problems if problem.id not in results.done]
+    if (skipped := len(problems) - len(todo)) and not quiet:
+        output.narrate(f"{skipped} of {len(problems)} problems are done already")
+    progress = progress_for(
+        len(todo), quiet=quiet, results_shown=out is None and sys.stdout.isatty()
+    )
+    try:
+        code = asyncio.run(_Batch(template, results, progress).run(todo))
+    finally:
+        progress.close()
+    _summarise(problems, results, to_stdout=out is not None)
+    if code is ExitCode.STOPPED:
+        output.narrate("To go on, run the same command again." if out else "Stopped.")
+    return code
+
+
+def _summarise(problems: Sequence[Problem], results: Results, *, to_stdout: bool) -> None:
+    done = (results.done.get(problem.id) for problem in problems)
+    verdicts = [result.correct for result in done if result and result.correct is not None]
+    if not verdicts:
+        return
+    line = accuracy_line(sum(verdicts), len(verdicts))
+    if to_stdout:
+        output.data(line + "\n")
+    else:
+        output.narrate(line)
+
+
+class _Batch:
+    """The problems of one call, one after another."""
+
+    def __init__(self, template: SolveRequest, results: Results, progress: Progress) -> None:
+        self._template = template
+        self._results = results
+        self._progress = progress
+        self._logs = log_folder()
+        self._engine = LocalEngine()
+        self._stopping = False
+
+    async def run(self, todo: Sequence[Problem]) -> ExitCode:
+        """Solve the problems, up to where the user or a failure they all share stops it."""
+        with interrupts(self._stop):
+            async with self._engine:
+                return await self._solve_all(todo)
+
+    def _stop(self) -> None:
+        self._stopping = True
+        self._progress.say("Stopping; what is done is kept. Ctrl-C again leaves at once.")
+        self._engine.cancel()
+
+    async def _solve_all(self, todo: Sequence[Problem]) -> ExitCode:
+        code = ExitCode.OK
+        before: RunFailed | None = None
+        for problem in todo:
+            if self._stopping:
+                return ExitCode.STOPPED
+            view = await self._solve(problem)
+            if view.finished is not None and view.finished.stop is Stop.CANCELLED:
+                return ExitCode.STOPPED
+            result = _result(problem, view)
+            self._results.append(result)
+            self._progress.done(result)
+            if view.failed is not None:
+                code = code or code_for(view.failed)
+                if _hopeless(view.failed, before):
+                    self._progress.say("Stopping: the other problems would fail the same way.")
+                    return code
+            before = view.failed
+        return code
+
+    async def _solve(self, problem: Problem) -> RunView:
+        request = msgspec.structs.replace(
+            self._template,
+            problem=problem.text,
+            expected=problem.expected,
+            log=new_log(self._logs),
+        )
+        view = RunView()
+        await follow(self._engine.solve(request), view, Quiet())
+        return view
+
+
+def _hopeless(failed: RunFailed, before: RunFailed | None) -> bool:
+    """Whether the cause is not the problem but the model, or an option, which all share."""
+    if failed.trouble is Trouble.USAGE:
+        return before is not None and before.message == failed.message
+    return failed.trouble is Trouble.MODEL
+
+
+def _result(problem: Problem, view: RunView) -> Result:
+    answered, finished = view.answered, view.finished
+    result = Result(id=problem.id, problem=problem.text, seconds=round(view.at, 3))
+    if view.failed is not None:
+        return msgspec.structs.replace(result, error=told(view.failed))
+    if finished is None:
+        return msgspec.structs.replace(result, error="The engine ended without a result.")
+    result = msgspec.structs.replace(
+        result, tokens=finished.counters.generated_tokens, stop=finished.stop.value
+    )
+    if answered is None or not answered.answer:
+        # No answer is a wrong one.
+        return msgspec.structs.replace(result, correct=None if problem.expected is None else False)
+    return msgspec.structs.replace(
+        result, answer=answered.answer, score=answered.score, correct=answered.correct
+    )

@@ -1,0 +1,120 @@
+"""What a run has to say in words: its header line, its rounds, its end."""
+
+from __future__ import annotations
+
+from app.glyphs import Glyphs
+from app.run_view import Round, RunView, State
+from engine.protocol import AnyEvent, Phase, RunResumed, Stop, Warned, WorkerRestarted
+
+_PHASES = {
+    "loading": "loading",
+    "prefill": "reading the problem",
+    "searching": "searching",
+    "checking": "checking the answer",
+}
+_ENDINGS = {
+    Stop.COMPLETE: "finished",
+    Stop.TIME: "stopped at the time limit",
+    Stop.CANCELLED: "stopped as you asked",
+}
+
+
+def clock(seconds: float) -> str:
+    """Seconds as people read them."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def phase_line(phase: Phase, glyphs: Glyphs) -> str:
+    """What the engine does now, with what the user should know of the model."""
+    line = " ".join(part for part in (_PHASES[phase.name], glyphs.one_line(phase.model)) if part)
+    return line + (f" ({glyphs.one_line(phase.note)})" if phase.note else "")
+
+
+def header(view: RunView, glyphs: Glyphs, seconds: float) -> str:
+    """The state of the run on one line, the most telling first."""
+    parts: list[str] = []
+    if view.answered is not None:
+        parts.append(f"best {answer_with_score(view, glyphs)}")
+    parts.append(_PHASES[view.phase.name] if view.phase else "starting")
+    if view.depth and view.request is not None:
+        parts.append(f"depth {view.depth}/{view.request.search.max_steps}")
+    if view.throughput is not None:
+        flow = view.throughput
+        parts += [f"{flow.beams} beams", f"{flow.generated} tokens", f"{flow.rate:.0f} tok/s"]
+    if view.run:  # the engine itself takes a moment to start, which is not the run's
+        parts.append(clock(seconds))
+    return f" {glyphs.dot} ".join(parts)
+
+
+def answer_with_score(view: RunView, glyphs: Glyphs) -> str:
+    """The answer on one line, its score before it if it has one."""
+    if view.answered is None or not view.answered.answer:
+        return "none"
+    answer = glyphs.one_line(view.answered.answer)
+    score = view.answered.score
+    return answer if score is None else f"{score:.2f}: {answer}"
+
+
+def round_line(number: int, round: Round) -> str:
+    """What one round decided."""
+    parts = [f"round {number + 1}: kept {round.kept} of {round.candidates}"]
+    if round.completed:
+        parts.append(f"{round.completed} completed")
+    if round.best is not None:
+        parts.append(f"best {round.best:.2f}")
+    return ", ".join(parts)
+
+
+def notice(event: AnyEvent, glyphs: Glyphs) -> str | None:
+    """The line for an event that people must hear of while the run goes on."""
+    match event:
+        case Warned():
+            return f"warning: {glyphs.one_line(event.message)}"
+        case WorkerRestarted():
+            return f"the engine was lost ({glyphs.one_line(event.cause)}) and started again"
+        case RunResumed():
+            return f"going on from {event.nodes} finished steps"
+    return None
+
+
+def ending(view: RunView, glyphs: Glyphs) -> list[str]:
+    """The end of a run: the winning path, the votes, what it cost. The answer itself is data."""
+    lines: list[str] = []
+    if view.answered is not None and view.leader is not None:
+        lines += [
+            f"{glyphs.label(node, scored=view.scored)} {glyphs.one_line(node.text)}"
+            for node in view.leader.path()
+        ]
+        if len(view.answered.votes) > 1:
+            lines.append(_votes(view, glyphs))
+    if view.finished is not None:
+        lines.append(_cost(view, glyphs))
+    return lines
+
+
+def _votes(view: RunView, glyphs: Glyphs) -> str:
+    votes = view.answered.votes if view.answered else ()
+    tally = [
+        f"{glyphs.one_line(vote.answer) or 'none'} x{vote.count}"
+        + (f" ({vote.weight:.2f})" if view.scored else "")
+        for vote in votes
+    ]
+    return "votes: " + f" {glyphs.dot} ".join(tally)
+
+
+def _cost(view: RunView, glyphs: Glyphs) -> str:
+    assert view.finished is not None
+    cost = view.finished.counters
+    pruned = sum(node.state is State.PRUNED for node in view.nodes.values())
+    parts = [
+        f"{_ENDINGS[view.finished.stop]} in {clock(cost.seconds or view.finished.at)}",
+        f"{cost.nodes or len(view.nodes)} steps, {pruned} pruned",
+        f"{cost.generated_tokens} tokens",
+    ]
+    if cost.verified_tokens:
+        parts.append(f"{cost.verified_tokens} verified")
+    return f" {glyphs.dot} ".join(parts)

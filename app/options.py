@@ -1,0 +1,103 @@
+"""The options of `sapwood solve`, and the request they make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from engine.protocol import SolveRequest
+
+DEMONSTRATION = "seedling"
+"""The embedded pair, generator and verifier in one."""
+
+UNGUIDED = ("greedy", "majority")
+GUIDED = ("best-of-n", "weighted", "beam", "dvts", "dynamic", "vg")
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Number(click.FloatRange):
+    """A finite number in a range; `nan` is in none."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
+
+_OPTIONS = (
+    click.option("--generator", metavar="MODEL", help="Writes the steps. Catalogue id or path."),
+    click.option("--verifier", metavar="MODEL", help="Scores the steps. Catalogue id or path."),
+    click.option("--prm-format", metavar="NAME", help="Format of a verifier that is not known."),
+    click.option(
+        "--policy",
+        type=click.Choice((*UNGUIDED, *GUIDED)),
+        help="How paths are searched. Default: beam with a verifier, majority without.",
+    ),
+    click.option("--n", type=click.IntRange(1), help="Paths in flight. Default: 8."),
+    click.option("--width", type=click.IntRange(1), help="Children of a survivor. Default: 4."),
+    click.option("--max-steps", type=click.IntRange(1), help="Most steps of a path. Default: 40."),
+    click.option(
+        "--step-tokens", type=click.IntRange(1), help="Most tokens of a step. Default: 512."
+    ),
+    click.option(
+        "--aggregate",
+        type=click.Choice(("last", "min", "prod", "mean")),
+        help="Makes one score of those of a path. Default: last.",
+    ),
+    click.option(
+        "--choose",
+        type=click.Choice(("best", "majority", "weighted", "first")),
+        help="How the answer is chosen. Default: as the policy does.",
+    ),
+    click.option("--temperature", type=Number(0), help="0 takes the likeliest. Default: 0.8."),
+    click.option("--top-p", type=Number(0, 1, min_open=True), help="Default: 1, no limit."),
+    click.option("--top-k", type=click.IntRange(0), help="Default: 0, no limit."),
+    click.option("--min-p", type=Number(0, 1), help="Default: 0, no limit."),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Default: 0."),
+    click.option("--context", type=click.IntRange(1), help="Longest path in tokens."),
+)
+
+
+def request_options(command: _F) -> _F:
+    """Add the options that say how to solve."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def request_from(problem: str, options: dict[str, Any]) -> SolveRequest:
+    """The request for a problem; what was not given keeps its default.
+
+    The demonstration pair comes with its verifier. Other generators have none unless it is
+    named, and are then searched without one.
+    """
+    from engine.protocol import Sampling, Search, SolveRequest
+
+    given = {name: value for name, value in options.items() if value is not None}
+    generator = given.pop("generator", DEMONSTRATION)
+    verifier = given.pop("verifier", None)
+    policy = given.pop("policy", None)
+    if verifier is None and generator == DEMONSTRATION and policy not in UNGUIDED:
+        verifier = DEMONSTRATION
+    if policy is None:
+        policy = "beam" if verifier else "majority"
+
+    def take(kind: type[Search] | type[Sampling]) -> dict[str, Any]:
+        return {name: given.pop(name) for name in kind.__struct_fields__ if name in given}
+
+    return SolveRequest(
+        problem=problem,
+        generator=generator,
+        verifier=verifier,
+        search=Search(policy=policy, **take(Search)),
+        sampling=Sampling(**take(Sampling)),
+        **given,
+    )
