@@ -145,7 +145,7 @@ class LocalEngine:
                     worker.send(Cancel(run=run.id))
             async for message in worker.messages():
                 if isinstance(message, Report) and (run := self._runs.get(message.run)):
-                    run.deliver(message.event)
+                    run.deliver(message.event, again=message.again)
                     if run.ended:
                         del self._runs[run.id]
             return await worker.loss()

@@ -17,7 +17,6 @@ from engine.protocol import (
     SolveRequest,
     Stop,
     Trouble,
-    WorkerRestarted,
 )
 
 
@@ -42,7 +41,6 @@ class PendingRun:
         self._cause = ""
         self._next_seq = 0
         self._at = 0.0
-        self._told_again = False
 
     @property
     def log(self) -> str | None:
@@ -51,7 +49,6 @@ class PendingRun:
 
     def order(self) -> Solve:
         """The message that makes a worker start the run, or go on with it after a loss."""
-        self._told_again = bool(self._cause)
         resume = self._request.resume or (bool(self._cause) and self.log is not None)
         request = msgspec.structs.replace(self._request, log=self.log, resume=resume)
         return Solve(run=self.id, request=request, cause=self._cause)
@@ -61,26 +58,23 @@ class PendingRun:
         self.losses += 1
         self._cause = cause
 
-    def deliver(self, event: AnyEvent) -> None:
+    def deliver(self, event: AnyEvent, *, again: bool = False) -> None:
         """Pass on what a worker reports.
 
-        After a loss the new worker first tells again what the log holds; that ends with
-        `WorkerRestarted`, and what the consumer already has is left out until then. Later events
-        are numbered on from there, should the log have missed some (its disk was full).
+        What the consumer already has is left out: a worker that follows a lost one tells `again`
+        what the log holds. New events are numbered on, should the log have missed some because
+        its disk was full, or there have been none.
         """
-        last = isinstance(event, RunFinished | RunFailed)
-        if isinstance(event, WorkerRestarted):
-            self._told_again = False
-        if self._told_again and event.seq < self._next_seq and not last:
-            return
+        if event.seq < self._next_seq:
+            if again or isinstance(event, RunStarted):
+                return
+            event = msgspec.structs.replace(event, seq=self._next_seq)
         if isinstance(event, RunStarted) and self._request.log is None:
             event = msgspec.structs.replace(event, request=self._request)
-        if event.seq < self._next_seq:
-            event = msgspec.structs.replace(event, seq=self._next_seq)
         self._next_seq = event.seq + 1
         self._at = event.at
         self.events.put_nowait(event)
-        if last:
+        if isinstance(event, RunFinished | RunFailed):
             self.end()
 
     def conclude_cancelled(self) -> None:

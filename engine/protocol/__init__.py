@@ -33,9 +33,9 @@ from engine.protocol.request import VERSION, Sampling, Search, SolveRequest
 
 __all__ = [
     "VERSION",
-    "AnyEvent",
     "AnswerGroup",
     "Answered",
+    "AnyEvent",
     "BeamsSelected",
     "Cancel",
     "Counters",

@@ -24,7 +24,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
     at: float = 0.0
 
 
-class RunStarted(Event, tag="run_started"):
+class RunStarted(Event, frozen=True, tag="run_started"):
     """First event of every run and first line of its log."""
 
     run: str
@@ -34,33 +34,35 @@ class RunStarted(Event, tag="run_started"):
     """Wall-clock time, ISO 8601 with zone."""
 
 
-class RunResumed(Event, tag="run_resumed"):
+class RunResumed(Event, frozen=True, tag="run_resumed"):
     """The run goes on from its log, which holds `nodes` finished nodes."""
 
     nodes: int
 
 
-class Phase(Event, tag="phase"):
+class Phase(Event, frozen=True, tag="phase"):
     """What the engine is busy with now."""
 
     name: Literal["loading", "prefill", "searching", "checking"]
     model: str = ""
     note: str = ""
     """What the user should know of the model, e.g. that it is a demonstration."""
+    done: float | None = None
+    """Part of the work that is done, from 0 to 1, where it is known."""
 
 
-class NodeOpened(Event, tag="node_opened"):
+class NodeOpened(Event, frozen=True, tag="node_opened"):
     """A node starts, or starts again after an interruption: its text is empty."""
 
     lineage: Lineage
 
 
-class TextAppended(Event, tag="text_appended"):
+class TextAppended(Event, frozen=True, tag="text_appended"):
     lineage: Lineage
     text: str
 
 
-class StepFinished(Event, tag="step_finished"):
+class StepFinished(Event, frozen=True, tag="step_finished"):
     """A node is complete. `text` is exact; `tokens` are the ids as sampled."""
 
     lineage: Lineage
@@ -69,14 +71,14 @@ class StepFinished(Event, tag="step_finished"):
     ending: Literal["step", "end", "length", "context"]
 
 
-class StepScored(Event, tag="step_scored"):
+class StepScored(Event, frozen=True, tag="step_scored"):
     """Scores of the node's own steps: one, or more where a node runs to the end."""
 
     lineage: Lineage
     scores: tuple[float, ...]
 
 
-class NodesPruned(Event, tag="nodes_pruned"):
+class NodesPruned(Event, frozen=True, tag="nodes_pruned"):
     """Nodes that are not continued; `reason` is for people (rank among which scores)."""
 
     round: int
@@ -84,7 +86,7 @@ class NodesPruned(Event, tag="nodes_pruned"):
     reason: str = ""
 
 
-class BeamsSelected(Event, tag="beams_selected"):
+class BeamsSelected(Event, frozen=True, tag="beams_selected"):
     """A group of candidates was decided."""
 
     round: int
@@ -103,7 +105,7 @@ class AnswerGroup(msgspec.Struct, frozen=True):
     """Sum of the aggregated scores."""
 
 
-class Answered(Event, tag="answered"):
+class Answered(Event, frozen=True, tag="answered"):
     """The answer, which is final when the run finishes as complete."""
 
     answer: str
@@ -115,7 +117,7 @@ class Answered(Event, tag="answered"):
     """Whether the answer is equivalent to `SolveRequest.expected`; None where none was given."""
 
 
-class Memory(Event, tag="memory"):
+class Memory(Event, frozen=True, tag="memory"):
     """Bytes in use, as measured."""
 
     process: int
@@ -126,7 +128,7 @@ class Memory(Event, tag="memory"):
     verifier_capacity: int = 0
 
 
-class Throughput(Event, tag="throughput"):
+class Throughput(Event, frozen=True, tag="throughput"):
     """Sent about twice a second while searching."""
 
     generated: int
@@ -139,14 +141,14 @@ class Throughput(Event, tag="throughput"):
     """Paths being written now."""
 
 
-class Warned(Event, tag="warned"):
+class Warned(Event, frozen=True, tag="warned"):
     """Something the user should know; the run goes on."""
 
     code: str
     message: str
 
 
-class WorkerRestarted(Event, tag="worker_restarted"):
+class WorkerRestarted(Event, frozen=True, tag="worker_restarted"):
     """The engine's process was lost (`cause`) and a new one runs; the run resumes or fails next."""
 
     cause: str
@@ -173,7 +175,7 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     verified_tokens: int = 0
     """Tokens fed to the verifier."""
     verifier_tree_tokens: int = 0
-    """Unique tokens of the verifier's tree; equal to `verified_tokens` when nothing is fed twice."""
+    """Unique tokens of the verifier's tree: what had to be fed at least."""
     decode_steps: int = 0
     nodes: int = 0
     completions: int = 0
@@ -181,7 +183,7 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     """On resume: nodes whose text came out different from the log's (floating-point ties)."""
 
 
-class RunFinished(Event, tag="run_finished"):
+class RunFinished(Event, frozen=True, tag="run_finished"):
     stop: Stop
     counters: Counters
 
@@ -201,7 +203,7 @@ class Trouble(StrEnum):
     """The engine's process was lost or has a defect."""
 
 
-class RunFailed(Event, tag="run_failed"):
+class RunFailed(Event, frozen=True, tag="run_failed"):
     """The run cannot go on. Whatever is in the log stays."""
 
     trouble: Trouble

@@ -76,6 +76,8 @@ class Report(msgspec.Struct, frozen=True, tag_field="type", tag="report"):
 
     run: str
     event: AnyEvent
+    again: bool = False
+    """Whether it happened before the run was resumed and is told again from the log."""
 
 
 class Pulse(msgspec.Struct, frozen=True, tag_field="type", tag="pulse"):

@@ -55,24 +55,29 @@ class ModelPool:
         path: Path,
         shape: Shape,
         stop: StopSignal,
-        loading: Callable[[Header], None],
+        loading: Callable[[Header, float], None],
     ) -> tuple[LlamaModel, ChatTemplate]:
         """A model with an empty cache.
 
         Args:
-            loading: told of the file's header before its weights are read.
+            loading: told of the file's header and of the part of its weights that is read.
 
         Raises:
+            Interrupted: `stop` was set while loading.
             EngineError: the file cannot be used, or there is no memory for it.
         """
         held = self._held.get(role)
         if held is None or held.path != path:
             self._drop(role)
             header = read_header(path)
-            loading(header)
-            held = self._held[role] = _load(path, header)
+
+            def progress(done: float) -> bool:
+                loading(header, done)
+                return not stop.is_set
+
+            held = self._held[role] = _load(path, header, progress)
         else:
-            loading(held.weights.header)
+            loading(held.weights.header, 1.0)
         if held.model is None or held.shape != shape:
             if held.model is not None:
                 held.model.close()
@@ -96,8 +101,8 @@ class ModelPool:
             held.weights.close()
 
 
-def _load(path: Path, header: Header) -> _Held:
-    weights = LlamaWeights(path, header)
+def _load(path: Path, header: Header, progress: Callable[[float], bool]) -> _Held:
+    weights = LlamaWeights(path, header, progress)
     template = ChatTemplate(
         header.text("tokenizer.chat_template"),
         bos=weights.vocabulary.bos.decode(errors="replace"),

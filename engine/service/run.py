@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import cast
 
 import msgspec
@@ -58,6 +59,7 @@ class Run:
         request: SolveRequest,
         send: Callable[[AnyEvent], None],
         *,
+        tell_again: Callable[[AnyEvent], None] | None = None,
         stop: StopSignal | None = None,
         log: RunLog | None = None,
         history: History | None = None,
@@ -73,6 +75,7 @@ class Run:
         """To be called with every step the engine takes, so that it is seen not to hang. Each
         `emit` does so too."""
         self._send = send
+        self._tell_again = tell_again or send
         self._log = log
         self._history = history or History()
         self._clock = clock
@@ -90,7 +93,7 @@ class Run:
         """
         before = self._history.events
         for event in before:
-            self._send(event)
+            self._tell_again(event)
         self.finished = self._history.complete
         if self.finished:
             return
@@ -182,16 +185,22 @@ def open_run(
     request: SolveRequest,
     send: Callable[[AnyEvent], None],
     *,
+    tell_again: Callable[[AnyEvent], None] | None = None,
     stop: StopSignal,
     beat: Callable[[], None],
 ) -> Run:
     """Open what `request` asks for: its log, and what that holds if it is to be resumed.
 
+    Args:
+        send: takes each event as it happens.
+        tell_again: takes those that the log of a resumed run holds; `send` does if not given.
+
     Raises:
         EngineError: the log cannot be used.
     """
+    make = partial(Run, id, request, send, tell_again=tell_again, stop=stop, beat=beat)
     if request.log is None:
-        return Run(id, request, send, stop=stop, beat=beat)
+        return make()
     log = open_log(request.log, resume=request.resume)
     try:
         history = read_history(request.log, request) if request.resume else History()
@@ -204,4 +213,4 @@ def open_run(
     except BaseException:
         log.close()
         raise
-    return Run(id, request, send, stop=stop, log=log, history=history, beat=beat)
+    return make(log=log, history=history)

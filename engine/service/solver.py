@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from engine import catalogue, search
 from engine.errors import EngineError
+from engine.models.base import Interrupted
 from engine.models.chat import ChatTemplate
 from engine.models.gguf import Header
 from engine.models.llama import LlamaModel
 from engine.models.sampling import Sampler
-from engine.protocol.events import Phase, Trouble
+from engine.protocol.events import Counters, Phase, RunFinished, Stop, Trouble
 from engine.protocol.request import SolveRequest
 from engine.scheduling.scheduler import Limits, Scheduler
 from engine.search.policy import Policy
@@ -47,8 +49,12 @@ class Solver:
         request = run.request
         policy = _policy(request)
         judge = _judge(request) if policy.guided else None
-        generator, template = self._generator(run)
-        verifier = self._verifier(run, *judge) if judge else None
+        try:
+            generator, template = self._generator(run)
+            verifier = self._verifier(run, *judge) if judge else None
+        except Interrupted:
+            run.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
+            return
         prompt = _prompt(request, generator, template)
         context = min(_context(request), generator.trained_context, generator.capacity)
         _check_length(len(prompt), context)
@@ -78,14 +84,23 @@ class Solver:
         return Prm(model, bind(format, model.vocabulary, template), run.request.problem.strip())
 
 
-def _announce(run: Run, path: Path):
-    def loading(header: Header) -> None:
+def _announce(run: Run, path: Path) -> Callable[[Header, float], None]:
+    """Tells of a model being loaded, in steps of a tenth."""
+    told = -1
+
+    def loading(header: Header, done: float) -> None:
+        nonlocal told
+        run.beat()
+        if int(done * 10) == told:
+            return
+        told = int(done * 10)
         story = header.text("sapwood.demonstration")
         run.emit(
             Phase(
                 name="loading",
                 model=header.text("general.name") or path.stem,
                 note=f"a demonstration model for {story}" if story else "",
+                done=round(done, 1),
             )
         )
 

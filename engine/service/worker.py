@@ -123,7 +123,14 @@ class _Worker:
         stop = self._stops[order.run]
         send = partial(self._report, order.run)
         try:
-            run = open_run(order.run, order.request, send, stop=stop, beat=self._beat)
+            run = open_run(
+                order.run,
+                order.request,
+                send,
+                tell_again=partial(send, again=True),
+                stop=stop,
+                beat=self._beat,
+            )
         except EngineError as error:
             send(_failure(error))
             return
@@ -176,8 +183,8 @@ class _Worker:
     def _beat(self) -> None:
         self._progress += 1
 
-    def _report(self, run: str, event: AnyEvent) -> None:
-        self._channel.send(Report(run=run, event=event))
+    def _report(self, run: str, event: AnyEvent, *, again: bool = False) -> None:
+        self._channel.send(Report(run=run, event=event, again=again))
 
 
 _OUT_OF_MEMORY = RunFailed(

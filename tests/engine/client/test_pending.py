@@ -42,8 +42,10 @@ def lost_after(delivered: int) -> PendingRun:
 
 def test_only_what_was_missed_is_told_of_the_log() -> None:
     run = lost_after(3)
-    for seq in range(5):
-        run.deliver(opened(seq))
+    run.deliver(RunStarted(seq=0, run="r", request=REQUEST), again=True)
+    run.deliver(WorkerRestarted(seq=1, cause="an older one crashed"), again=True)
+    for seq in range(2, 5):
+        run.deliver(opened(seq), again=True)
     run.deliver(WorkerRestarted(seq=5, cause="it crashed"))
     run.deliver(RunResumed(seq=6, nodes=0))
     assert [event.seq for event in told(run)] == [3, 4, 5, 6]
@@ -52,13 +54,23 @@ def test_only_what_was_missed_is_told_of_the_log() -> None:
 def test_numbers_go_on_where_the_log_had_stopped_early() -> None:
     run = lost_after(10)
     for seq in range(4):
-        run.deliver(opened(seq))
+        run.deliver(opened(seq), again=True)
     run.deliver(WorkerRestarted(seq=4, cause="it crashed"))
     run.deliver(RunResumed(seq=5, nodes=0))
     run.deliver(opened(6))
     events = told(run)
     assert [type(event) for event in events] == [WorkerRestarted, RunResumed, NodeOpened]
     assert [event.seq for event in events] == [10, 11, 12]
+
+
+def test_a_run_without_a_log_starts_again_but_once() -> None:
+    run = lost_after(10)
+    run.deliver(RunStarted(seq=0, run="r", request=REQUEST))
+    run.deliver(WorkerRestarted(seq=1, cause="it crashed"))
+    run.deliver(opened(2))
+    events = told(run)
+    assert [type(event) for event in events] == [WorkerRestarted, NodeOpened]
+    assert [event.seq for event in events] == [10, 11]
 
 
 def test_a_refusal_is_told_whatever_its_number() -> None:
