@@ -103,5 +103,5 @@ class TokenModel(Protocol):
         ...
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818 - it is no error
     """A computation ended early because its stop signal was set."""

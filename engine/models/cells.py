@@ -50,9 +50,12 @@ class CellCount:
             self._tips[target] = tip
             self._lengths[target] = self._lengths[source]
 
-    def drop(self, path: int) -> None:
+    def drop(self, path: int) -> int:
+        """Returns how many cells at the end of the path nothing else holds."""
+        before = self.used
         self._lengths.pop(path, None)
         self._release(self._tips.pop(path, None))
+        return before - self.used
 
     def _release(self, segment: _Segment | None) -> None:
         while segment is not None:

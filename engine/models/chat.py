@@ -15,6 +15,10 @@ from engine.protocol.events import Trouble
 
 Message = dict[str, str]
 
+_HOLE = "\ue000{}\ue001"
+"""Stands in a rendered conversation for a content that is to be tokenized by itself."""
+_HOLES = re.compile("\ue000(\\d+)\ue001")
+
 
 class ChatTemplate:
     """A model's chat template.
@@ -29,7 +33,9 @@ class ChatTemplate:
         self._eos = eos
         self._template: jinja2.Template | None = None
         if source:
-            environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+            environment = ImmutableSandboxedEnvironment(
+                trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+            )
             environment.globals["raise_exception"] = _refuse
             try:
                 self._template = environment.from_string(source)
@@ -48,7 +54,7 @@ class ChatTemplate:
             return _plain(messages)
         try:
             return self._render(messages, **variables)
-        except jinja2.TemplateError as refusal:
+        except Exception as refusal:  # a template is a program out of a file: anything can come
             folded = _without_system(messages)
             if len(folded) == len(messages):
                 raise EngineError(
@@ -69,18 +75,21 @@ class ChatTemplate:
     def encode(
         self, vocabulary: Vocabulary, messages: Sequence[Message], **variables: Any
     ) -> list[int]:
-        """The conversation as tokens. Text of the user's never becomes a control token."""
-        text = self.render(messages, **variables)
-        if self._bos and text.startswith(self._bos):
-            text = text[len(self._bos) :]
-        risky = [s for s in vocabulary.special_texts() if any(s in m["content"] for m in messages)]
-        if not risky:
-            return vocabulary.tokenize(text, special=True, bos=True)
-        tokens = vocabulary.tokenize("", bos=True)
-        contents = "|".join(re.escape(m["content"].strip()) for m in messages if m["content"])
-        for part in re.split(f"({contents})", text):
-            ours = any(part == m["content"].strip() for m in messages)
-            tokens += vocabulary.tokenize(part, special=not ours) if part else []
+        """The conversation as tokens. The text of a message never becomes a control token."""
+        specials = vocabulary.special_texts()
+        if any(text in message["content"] for text in specials for message in messages):
+            contents = [message["content"] for message in messages]
+            holes = [{**message, "content": _HOLE.format(i)} for i, message in enumerate(messages)]
+            parts = _HOLES.split(self.render(holes, **variables))
+        else:
+            contents = []
+            parts = [self.render(messages, **variables)]
+        # A template may write the beginning-of-sequence token itself.
+        written = bool(self._bos) and parts[0].startswith(self._bos)
+        tokens = vocabulary.tokenize(parts[0], special=True, bos=not written)
+        for hole, layout in zip(parts[1::2], parts[2::2], strict=True):
+            tokens += vocabulary.tokenize(contents[int(hole)])
+            tokens += vocabulary.tokenize(layout, special=True)
         return tokens
 
 

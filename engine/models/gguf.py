@@ -6,6 +6,7 @@ vocabulary of 150,000 entries is read in well under a second.
 
 from __future__ import annotations
 
+import stat
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,9 @@ from engine.protocol.events import Trouble
 _SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q",
             11: "<q", 12: "<d"}  # fmt: skip
 _STRING, _ARRAY = 8, 9
+_LONGEST_TEXT = 1 << 26
+_DEEPEST_ARRAY = 4
+_MOST_DIMENSIONS = 4
 
 # ggml type id: (elements a block, bytes a block)
 _BLOCKS = {
@@ -60,7 +64,7 @@ class Header:
 
     def number(self, key: str, default: int = 0) -> int:
         value = self.metadata.get(key, default)
-        return int(value) if isinstance(value, int | float) else default
+        return value if isinstance(value, int) else default
 
 
 def read_header(path: Path) -> Header:
@@ -69,28 +73,38 @@ def read_header(path: Path) -> Header:
     Raises:
         EngineError: the file is missing, not a GGUF, or cut short.
     """
+    size = 0
     try:
-        size = path.stat().st_size
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # opening a pipe would wait for a writer
+            raise _not_a_file(path, about.st_mode)
+        size = about.st_size
         with path.open("rb") as file:
-            header = _parse(file, path)
+            header = _parse(_Reader(file, size), path)
     except FileNotFoundError:
         raise EngineError(
             Trouble.MODEL, f"There is no model file {path}.", "Check the path."
         ) from None
-    except IsADirectoryError:
+    except (OSError, ValueError) as error:  # a path with a NUL in it is a ValueError
+        reason = getattr(error, "strerror", None) or error
         raise EngineError(
-            Trouble.MODEL, f"{path} is a folder, not a model file.", "Name a .gguf file."
+            Trouble.MODEL, f"The model file {path} cannot be read: {reason}."
         ) from None
-    except OSError as error:
-        raise EngineError(
-            Trouble.MODEL, f"The model file {path} cannot be read: {error.strerror}."
-        ) from None
-    except (struct.error, EOFError, UnicodeDecodeError, KeyError, MemoryError):
+    except _DamagedError:
         raise _cut_short(path, size) from None
     ends = [t.offset + t.nbytes for t in header.tensors if t.nbytes is not None]
     if ends and header.data_start + max(ends) > size:
         raise _cut_short(path, size, header.data_start + max(ends))
     return header
+
+
+class _DamagedError(Exception):
+    """The header does not make sense, or ends too early."""
+
+
+def _not_a_file(path: Path, mode: int) -> EngineError:
+    kind = "a folder" if stat.S_ISDIR(mode) else "a device or pipe"
+    return EngineError(Trouble.MODEL, f"{path} is {kind}, not a model file.", "Name a .gguf file.")
 
 
 def _cut_short(path: Path, size: int, expected: int | None = None) -> EngineError:
@@ -102,67 +116,89 @@ def _cut_short(path: Path, size: int, expected: int | None = None) -> EngineErro
     )
 
 
-def _parse(file: BinaryIO, path: Path) -> Header:
-    if file.read(4) != b"GGUF":
+class _Reader:
+    """Reads the values of a header and never believes a length the file cannot hold."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file = file
+        self._size = size
+        self.place = 0
+
+    def take(self, count: int) -> bytes:
+        self._advance(count)
+        data = self._file.read(count)
+        if len(data) < count:
+            raise _DamagedError
+        return data
+
+    def skip(self, count: int) -> None:
+        self._advance(count)
+        self._file.seek(self.place)
+
+    def _advance(self, count: int) -> None:
+        if count > self._size - self.place:
+            raise _DamagedError
+        self.place += count
+
+    def unpack(self, layout: str) -> tuple:
+        return struct.unpack(layout, self.take(struct.calcsize(layout)))
+
+    def text(self) -> str:
+        (length,) = self.unpack("<Q")
+        if length > _LONGEST_TEXT:
+            raise _DamagedError
+        return self.take(length).decode(errors="replace")
+
+    def value(self, kind: int, depth: int = 0) -> object:
+        """A scalar or a string; an array is skipped and gives its length."""
+        if kind == _STRING:
+            return self.text()
+        if kind in _SCALARS:
+            return self.unpack(_SCALARS[kind])[0]
+        if kind != _ARRAY or depth == _DEEPEST_ARRAY:
+            raise _DamagedError
+        inner, count = self.unpack("<IQ")
+        if inner in _SCALARS:
+            self.skip(struct.calcsize(_SCALARS[inner]) * count)
+        elif inner == _STRING:
+            for _ in range(count):
+                self.skip(self.unpack("<Q")[0])
+        else:
+            for _ in range(count):
+                self.value(inner, depth + 1)
+        return count
+
+
+def _parse(read: _Reader, path: Path) -> Header:
+    try:
+        magic = read.take(4)
+    except _DamagedError:
+        magic = b""
+    if magic != b"GGUF":
         raise EngineError(
             Trouble.MODEL,
             f"{path.name} is not a GGUF model file.",
             "Sapwood reads models in the GGUF format; choose a file that ends in .gguf.",
         )
-    version, tensor_count, key_count = _read(file, "<IQQ")
-    if version not in (2, 3) or tensor_count > 1 << 20 or key_count > 1 << 20:
-        raise EOFError
-    metadata = {}
+    version, tensor_count, key_count = read.unpack("<IQQ")
+    if version not in (2, 3):
+        raise _DamagedError
+    metadata: dict[str, object] = {}
     for _ in range(key_count):
-        key = _string(file)
-        (kind,) = _read(file, "<I")
-        metadata[key] = _value(file, kind)
-    tensors = []
+        key = read.text()
+        (kind,) = read.unpack("<I")
+        metadata[key] = read.value(kind)
+    tensors: list[Tensor] = []
     for _ in range(tensor_count):
-        name = _string(file)
-        (dimensions,) = _read(file, "<I")
-        shape = _read(file, f"<{min(dimensions, 8)}Q")
-        kind, offset = _read(file, "<IQ")
+        name = read.text()
+        (dimensions,) = read.unpack("<I")
+        if dimensions > _MOST_DIMENSIONS:
+            raise _DamagedError
+        shape = read.unpack(f"<{dimensions}Q")
+        kind, offset = read.unpack("<IQ")
         tensors.append(Tensor(name, shape, kind, offset))
-    alignment = int(metadata.get("general.alignment", 32)) or 32
-    start = -(-file.tell() // alignment) * alignment
+    alignment = metadata.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment < 1:
+        raise _DamagedError
+    start = -(-read.place // alignment) * alignment
     return Header(metadata, tuple(tensors), start)
-
-
-def _read(file: BinaryIO, layout: str) -> tuple:
-    size = struct.calcsize(layout)
-    data = file.read(size)
-    if len(data) < size:
-        raise EOFError
-    return struct.unpack(layout, data)
-
-
-def _bytes(file: BinaryIO) -> bytes:
-    (length,) = _read(file, "<Q")
-    if length > 1 << 26:
-        raise EOFError
-    data = file.read(length)
-    if len(data) < length:
-        raise EOFError
-    return data
-
-
-def _string(file: BinaryIO) -> str:
-    return _bytes(file).decode()
-
-
-def _value(file: BinaryIO, kind: int) -> object:
-    if kind == _STRING:
-        return _bytes(file).decode(errors="replace")
-    if kind != _ARRAY:
-        return _read(file, _SCALARS[kind])[0]
-    inner, count = _read(file, "<IQ")
-    if inner == _STRING:
-        for _ in range(count):
-            _bytes(file)
-    elif inner == _ARRAY:
-        for _ in range(count):
-            _value(file, _ARRAY)
-    else:
-        file.seek(struct.calcsize(_SCALARS[inner]) * count, 1)
-    return count

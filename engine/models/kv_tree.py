@@ -44,6 +44,8 @@ class KvTree:
     """Hands out paths of one model and decides what stays in its cache."""
 
     def __init__(self, model: TokenModel) -> None:
+        if model.max_paths < 2:
+            raise ValueError("a tree needs a path to write on and one to fork from")
         self.model = model
         self._free = list(range(model.max_paths - 1, -1, -1))
         self._resident: dict[Stem, int] = {}

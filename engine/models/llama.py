@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import llama_cpp
@@ -24,30 +24,58 @@ from engine.models.llama_vocabulary import LlamaVocabulary
 from engine.models.stop import StopSignal
 from engine.protocol.events import Trouble
 
-MAX_PATHS = 256
-"""llama.cpp's own limit on sequences in one cache."""
+MAX_PATHS = 255
+"""llama.cpp can tell 256 sequences apart; one of them holds what was dropped."""
+_EXACT_ROWS = 56
+"""Tokens a CPU computes at once. From 64 on, llama.cpp's attention sums in another way, and the
+same path would get other logits in a large batch than in a small one."""
+_LITTER = 2048
+"""Dropped cells that are left where they are."""
 _ABORTED = 2
 
 
 class LlamaWeights:
     """A model file in memory; contexts are opened on it.
 
+    Args:
+        header: the file's header, if it is read already.
+        progress: told of the part that is loaded, from 0 to 1; stops loading by answering False.
+
     Raises:
         EngineError: the file is missing, damaged, or of an architecture that cannot be forked.
+        Interrupted: `progress` stopped it.
     """
 
-    def __init__(self, path: Path, header: Header | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        header: Header | None = None,
+        progress: Callable[[float], bool] = lambda done: True,
+    ) -> None:
         self.path = path
         self.header = header or read_header(path)
         native_log.install()
         params = llama_cpp.llama_model_default_params()
         if llama_cpp.llama_supports_gpu_offload():
             params.n_gpu_layers = -1
+        stopped = False
+
+        @llama_cpp.llama_progress_callback
+        def tell(done: float, _data: object) -> bool:
+            nonlocal stopped
+            stopped = not progress(done)
+            return not stopped
+
+        params.progress_callback = tell
         self.pointer = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
+        if stopped:
+            self.close()
+            raise Interrupted
         if not self.pointer:
+            reason = native_log.last_error() or "no reason given"
             raise EngineError(
                 Trouble.MODEL,
-                f"llama.cpp cannot load {path.name}: {native_log.last_error() or 'no reason given'}.",
+                f"llama.cpp cannot load {path.name}: {reason}.",
                 "The file may be damaged, need more memory than is free, or be newer than the "
                 "installed llama-cpp-python.",
             )
@@ -117,12 +145,14 @@ class LlamaModel:
         self.vocabulary = weights.vocabulary
         self.trained_context = weights.trained_context
         self.max_paths = min(paths, MAX_PATHS)
-        self._outputs = max(outputs, self.max_paths)  # llama.cpp takes no fewer
+        self._outputs = max(outputs, self.max_paths + 1)  # llama.cpp takes no fewer
         self._batch_size = max(batch, self._outputs)
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = capacity
         params.n_batch = params.n_ubatch = self._batch_size
-        params.n_seq_max = self.max_paths
+        if not llama_cpp.llama_supports_gpu_offload():
+            params.n_ubatch = min(self._batch_size, _EXACT_ROWS)
+        params.n_seq_max = self.max_paths + 1
         params.n_outputs_max = self._outputs
         params.kv_unified = True
         params.swa_full = True
@@ -139,6 +169,8 @@ class LlamaModel:
         self.capacity = int(llama_cpp.llama_n_ctx(self._context))
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._cells = CellCount()
+        self._taken = 0
+        """Cells in use or dropped and not yet swept."""
         self._batch = _Batch(self._batch_size)
 
     def watch(self, stop: StopSignal) -> None:
@@ -160,12 +192,28 @@ class LlamaModel:
         self._cells.fork(source, target)
 
     def drop(self, path: int) -> None:
+        # llama.cpp would fill the freed cells at once, with tokens of paths that have others far
+        # behind them. Sums over cells in another order differ in their last bits, so the same path
+        # would come out differently in another run's company. Dropped cells stay taken instead.
+        length = self._cells.length(path)
+        freed = self._cells.drop(path)
+        if freed:
+            litter = self.max_paths
+            llama_cpp.llama_memory_seq_cp(self._memory, path, litter, length - freed, -1)
         llama_cpp.llama_memory_seq_rm(self._memory, path, -1, -1)
-        self._cells.drop(path)
+
+    def _sweep(self, needed: int) -> None:
+        """Free dropped cells when they are in the way of `needed` new ones, or too many."""
+        litter = self._taken - self._cells.used
+        if self._taken + needed > self.capacity or litter > _LITTER:
+            llama_cpp.llama_memory_seq_rm(self._memory, self.max_paths, -1, -1)
+            self._taken = self._cells.used
+        self._taken += needed
 
     def reset(self) -> None:
         llama_cpp.llama_memory_clear(self._memory, False)
         self._cells = CellCount()
+        self._taken = 0
 
     def forward(self, spans: Sequence[Span], columns: Sequence[int] | None = None) -> np.ndarray:
         single = sum(len(s.tokens) for s in spans) <= self._batch_size
@@ -182,6 +230,7 @@ class LlamaModel:
 
     def _decode(self, spans: Sequence[Span]) -> np.ndarray:
         self._batch.clear()
+        self._sweep(sum(len(span.tokens) for span in spans))
         for span in spans:
             self._batch.add(span, self._cells.length(span.paths[0]))
             self._cells.append(span.paths, len(span.tokens))
@@ -243,9 +292,7 @@ class _Batch:
         self.native.pos = self._position.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
         self.native.n_seq_id = self._count.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
         self.native.logits = self._wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8))
-        self.native.seq_id = ctypes.cast(
-            self._sets, ctypes.POINTER(ctypes.POINTER(ctypes.c_int32))
-        )
+        self.native.seq_id = ctypes.cast(self._sets, ctypes.POINTER(ctypes.POINTER(ctypes.c_int32)))
         self._size = 0
         self.outputs = 0
 

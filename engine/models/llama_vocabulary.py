@@ -17,17 +17,17 @@ class LlamaVocabulary:
         self._pieces: dict[int, bytes] = {}
 
     def tokenize(self, text: str, *, special: bool = False, bos: bool = False) -> list[int]:
-        data = text.encode()
+        data = text.encode(errors="replace")  # half a surrogate pair has no bytes
         room = len(data) + 8
         tokens = (llama_cpp.llama_token * room)()
-        count = llama_cpp.llama_tokenize(
-            self._pointer, data, len(data), tokens, room, bos, special
-        )
+        count = llama_cpp.llama_tokenize(self._pointer, data, len(data), tokens, room, bos, special)
         if count < 0:
             tokens = (llama_cpp.llama_token * -count)()
             count = llama_cpp.llama_tokenize(
                 self._pointer, data, len(data), tokens, -count, bos, special
             )
+        if bos and llama_cpp.llama_vocab_get_add_eos(self._pointer):
+            count -= 1  # llama.cpp knows no way to ask for the first of the two alone
         return tokens[:count]
 
     def piece(self, token: int) -> bytes:
@@ -52,7 +52,7 @@ class LlamaVocabulary:
 
     @cached_property
     def _specials(self) -> tuple[str, ...]:
-        control = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED
+        control = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN
         texts = (
             self._text(token, special=True).decode(errors="replace")
             for token in range(self.size)
@@ -67,9 +67,7 @@ class LlamaVocabulary:
         size = 64
         while True:
             buffer = ctypes.create_string_buffer(size)
-            count = llama_cpp.llama_token_to_piece(
-                self._pointer, token, buffer, size, 0, special
-            )
+            count = llama_cpp.llama_token_to_piece(self._pointer, token, buffer, size, 0, special)
             if count >= 0:
                 return buffer.raw[:count]
             size = -count

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.errors import EngineError
+from engine.protocol.events import Trouble
+
 _NEGLIGIBLE = 24.0
 """Tokens this many nats below the best (1 in 26 billion) are never drawn; leaving them out saves
 most of the exponentials on a large vocabulary."""
@@ -50,8 +53,17 @@ class Sampler:
 
         Args:
             logits: float32, shape (vocabulary,).
+
+        Raises:
+            EngineError: they are not numbers.
         """
         best = logits.max()
+        if not np.isfinite(best):
+            raise EngineError(
+                Trouble.MODEL,
+                "The model computes no numbers: its file is damaged.",
+                "Download it again.",
+            )
         if self.temperature <= 0:
             return np.array([logits.argmax()]), np.ones(1)
         ids = np.flatnonzero(logits >= best - _NEGLIGIBLE * self.temperature)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from engine.models.base import Span, TokenModel
 from engine.models.kv_tree import KvTree, Stem
 from engine.models.sampling import Draws, Sampler
+from engine.models.step_text import StepText
 from engine.protocol import events
 from engine.scheduling.node import Node, Strand
 from engine.scheduling.past import Past
@@ -23,7 +24,7 @@ from engine.verify.prm import Judged, Prm
 Emit = Callable[[events.Event], None]
 
 _VERIFY_BATCH = 64
-"""While other paths are still written, verify once this many tokens wait."""
+"""While more paths are still written than wait, verify once this many tokens wait."""
 _HEADROOM = 32
 """Cells a path should find free beyond its own tokens before it starts or starts again."""
 
@@ -149,10 +150,11 @@ class Scheduler:
             nodes = [
                 Node(
                     branch.lineage,
-                    self._nodes.get(branch.parent),
+                    parent := self._nodes.get(branch.parent),
                     Draws(self._seed, branch.lineage),
                     limit,
                     group.whole,
+                    stepping=StepText(parent.stepping.incomplete if parent else b""),
                 )
                 for branch in group.branches
             ]
@@ -175,13 +177,18 @@ class Scheduler:
         node.tokens = list(known.tokens)
         node.text = known.text
         node.ending = known.ending
+        if known.ending is Ending.LENGTH:  # the next step may go on in the middle of a character
+            for token in known.tokens:
+                node.stepping.append(self._generator.vocabulary.piece(token))
         node.stem = Stem(self._parent_stem(node), known.tokens)
         if self._verifier is not None:
             if known.scores is None:
                 self._unscored.append(node)
             else:
                 node.scores = known.scores
-                node.judged = self._verifier.adopt(self._judged_parent(node), node.steps, known.scores)
+                node.judged = self._verifier.adopt(
+                    self._judged_parent(node), node.steps, known.scores
+                )
         return True
 
     def _parent_stem(self, node: Node) -> Stem:
@@ -275,10 +282,10 @@ class Scheduler:
     def _ending(self, node: Node, end: bool) -> Ending | None:
         if end:
             return Ending.END
-        if node.stepping.ended and not node.whole:
-            return Ending.STEP
         if self._parent_stem(node).end + len(node.tokens) >= self._limits.context:
             return Ending.CONTEXT
+        if node.stepping.ended and not node.whole:
+            return Ending.STEP
         if len(node.tokens) >= node.limit:
             return Ending.LENGTH
         return None
@@ -291,7 +298,8 @@ class Scheduler:
             else:
                 self._tree.drop(path)
         for node in members:
-            rest = node.stepping.finish()
+            # Where a path can go on, its next node completes the character.
+            rest = "" if ending is Ending.LENGTH else node.stepping.finish()
             if rest:
                 node.text += rest
                 self._emit(events.TextAppended(lineage=node.lineage, text=rest))
@@ -315,7 +323,7 @@ class Scheduler:
         """
         strand = self._strands.pop()
         self._tree.drop(strand.path)
-        if self._strands or not strand.members[0].tokens:
+        if self._strands:
             self._waiting.appendleft(strand.members)
         else:
             self._finish(None, strand.members, Ending.CONTEXT)
@@ -340,9 +348,8 @@ class Scheduler:
             for node in group.nodes
         }
         ready = [node for node in self._unscored if node.lineage in complete]
-        if self._strands and sum(len(node.tokens) for node in ready) < _VERIFY_BATCH:
-            return
-        if not ready:
+        few = len(ready) < len(self._strands)
+        if not ready or (few and sum(len(node.tokens) for node in ready) < _VERIFY_BATCH):
             return
         self._unscored = [node for node in self._unscored if node.lineage not in complete]
         judged = self._verifier.score([(self._judged_parent(n), n.steps) for n in ready])

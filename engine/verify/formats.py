@@ -7,13 +7,14 @@ score of the last step is read, as the softmax over the logits of a good and a b
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 from engine.errors import EngineError
 from engine.models.base import Vocabulary
-from engine.models.chat import ChatTemplate
+from engine.models.chat import ChatTemplate, Message
 from engine.protocol.events import Trouble
 
 
@@ -56,54 +57,67 @@ class BoundFormat:
 
     def opening(self, problem: str) -> list[int]:
         """Tokens before the first step."""
-        if self.format.style == "turns":
-            return []
-        return self.vocabulary.tokenize(
-            self.format.opening.format(problem=problem), special=self.format.pieces, bos=True
-        )
+        if self.format.pieces:
+            return self.vocabulary.tokenize(self.format.opening.format(problem=problem), bos=True)
+        # The end of an opening may merge with the beginning of a step. What every step leaves
+        # as it is, is what these differ after.
+        samples = [self._whole(problem, [step]) for step in ("1", "a", "(", "Step 2")]
+        return [tokens[0] for tokens in takewhile(_all_equal, zip(*samples, strict=False))]
 
     def step(self, problem: str, steps: Sequence[str], before: Sequence[int]) -> list[int]:
         """Tokens of the last of `steps`, after the tokens `before` of all the others.
 
         The score of the step is read at the last one.
+
+        Raises:
+            EngineError: the model's chat template writes earlier turns anew.
         """
         if self.format.pieces:
-            return self.vocabulary.tokenize(self._piece(steps), special=True)
-        whole = self.vocabulary.tokenize(self._text(problem, steps), special=True, bos=True)
-        if whole[: len(before)] != list(before):
-            # A merge across the border: keep what is computed, and tokenize the step by itself.
-            whole = [*before, *self.vocabulary.tokenize(self._piece(steps), special=True)]
-        tokens = whole[len(before) :]
-        if self.marker is not None and tokens[-1:] != [self.marker]:
-            unmarked = self._piece(steps).removesuffix(self.format.marker)
-            tokens = [*self.vocabulary.tokenize(unmarked), self.marker]
-        return tokens
+            return self._by_itself(steps)
+        whole = self._whole(problem, steps)
+        if whole[: len(before)] == list(before):
+            tokens = whole[len(before) :]
+            if self.marker is None or tokens[-1:] == [self.marker]:
+                return tokens
+        elif self.format.style == "turns":
+            raise EngineError(
+                Trouble.MODEL,
+                f"The verifier's chat template does not fit the format '{self.format.name}': it "
+                "changes the turns before the last one.",
+                "Choose another verifier.",
+            )
+        # A merge across the border, or of the marker: what is computed stays.
+        return self._by_itself(steps)
 
-    def _piece(self, steps: Sequence[str]) -> str:
+    def _by_itself(self, steps: Sequence[str]) -> list[int]:
+        assert self.marker is not None
         after = self.format.after if len(steps) > 1 else ""
-        if self.format.style == "turns":
-            return steps[-1]
-        return after + self._step(len(steps), steps[-1])
+        text = after + self._step(len(steps), steps[-1])
+        return [*self.vocabulary.tokenize(text), self.marker]
 
     def _step(self, index: int, step: str) -> str:
         layout = self.format.step
         if "{index}" in layout and re.match(r"Step \d+\b", step):
             layout = "{step}" + layout.partition("{step}")[2]
-        return layout.format(step=step, index=index) + self.format.marker
+        return layout.format(step=step, index=index)
 
-    def _text(self, problem: str, steps: Sequence[str]) -> str:
+    def _whole(self, problem: str, steps: Sequence[str]) -> list[int]:
         if self.format.style == "turns":
-            return self.template.render(list(self._turns(problem, steps)))
+            return self.template.encode(self.vocabulary, list(self._turns(problem, steps)))
         opening = self.format.opening.format(problem=problem)
-        written = [self._step(index, step) for index, step in enumerate(steps, 1)]
-        return opening + self.format.after.join(written)
+        written = (self._step(i, step) + self.format.marker for i, step in enumerate(steps, 1))
+        return self.vocabulary.tokenize(opening + self.format.after.join(written), bos=True)
 
-    def _turns(self, problem: str, steps: Sequence[str]):
+    def _turns(self, problem: str, steps: Sequence[str]) -> Iterator[Message]:
         for index, step in enumerate(steps):
             if index:
                 yield {"role": "assistant", "content": self.format.good}
             layout = self.format.step if index else self.format.opening
             yield {"role": "user", "content": layout.format(problem=problem, step=step)}
+
+
+def _all_equal(tokens: Sequence[int]) -> bool:
+    return len(set(tokens)) == 1
 
 
 def bind(format: PrmFormat, vocabulary: Vocabulary, template: ChatTemplate) -> BoundFormat:

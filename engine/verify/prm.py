@@ -29,6 +29,8 @@ class Judged:
     """The path's steps up to this one."""
     stem: Stem
     score: float | None = None
+    users: int = 0
+    """Nodes of the search that stand on this step; equal siblings share it."""
     children: dict[str, Judged] = field(default_factory=dict)
 
     def scores_since(self, ancestor: Judged) -> tuple[float, ...]:
@@ -62,7 +64,7 @@ class Prm:
         self._format = format
         self._problem = problem
         self._tree = KvTree(model)
-        self.root = Judged(None, (), Stem(None, tuple(format.opening(problem))))
+        self.root = Judged(None, (), Stem(None, tuple(format.opening(problem))), users=1)
         self.fed_tokens = 0
         """Tokens computed so far."""
 
@@ -74,15 +76,16 @@ class Prm:
 
         Returns:
             For each request the last of its steps, scored; the given step if there are none.
+            Each is kept at hand until it was released as often as it was returned.
         """
-        if self.root.stem.tokens and self._tree.nearest(self.root.stem) is None:
-            self._compute_root()
         fresh: list[Judged] = []
         results = [self._grow(parent, steps, fresh) for parent, steps in requests]
         inner = {id(judged.parent) for judged in fresh}
         tips = [judged for judged in fresh if id(judged) not in inner]
         while tips:
             tips = tips[self._compute(tips) :]
+        for judged in results:
+            judged.users += 1
         return results
 
     def adopt(self, parent: Judged, steps: Sequence[str], scores: Sequence[float]) -> Judged:
@@ -91,11 +94,14 @@ class Prm:
         judged = self._grow(parent, steps, fresh)
         for step, score in zip(fresh, scores[len(scores) - len(fresh) :], strict=True):
             step.score = score
+        judged.users += 1
         return judged
 
     def release(self, judged: Judged) -> None:
-        """Nothing will follow this step."""
-        self._tree.forget(judged.stem)
+        """One who was given this step will not go on from it."""
+        judged.users -= 1
+        if judged.users == 0:
+            self._tree.forget(judged.stem)
 
     def unique_tokens(self) -> int:
         """Tokens of the tree, counting equal beginnings once: the least that had to be fed."""
@@ -127,21 +133,10 @@ class Prm:
             parent = child
         return parent
 
-    def _compute_root(self) -> None:
-        """Keep the text before the first step in the cache, for every path to start from."""
-        claimed = self._tree.claim(self.root.stem)
-        if claimed is None:
-            return
-        path, tokens = claimed
-        if self._tree.make_room(len(tokens)):
-            self.model.forward([Span((path,), tokens, ())])
-            self.fed_tokens += len(tokens)
-            self._tree.settle(path, self.root.stem)
-        else:
-            self._tree.drop(path)
-
     def _compute(self, tips: Sequence[Judged]) -> int:
         """Compute as many of the tips as fit at once; returns how many."""
+        if any(self._tree.nearest(judged.stem) is None for judged in tips):
+            self._compute_opening()
         leaves: list[_Leaf] = []
         groups: dict[int, list[_Leaf]] = defaultdict(list)
         cells = 0
@@ -163,18 +158,33 @@ class Prm:
                 "Use a larger --context, or a smaller --max-steps.",
             )
         spans: list[Span] = []
-        marked: list[Judged] = []
+        marked: list[list[Judged]] = []
         for group in groups.values():
             for span, steps in _share(group, 0):
                 spans.append(span)
                 marked += steps
-        self.fed_tokens += sum(len(span.tokens) for span in spans)
-        pair = self.model.forward(spans, (self._format.good, self._format.bad))
-        for judged, score in zip(marked, _softmax_first(pair), strict=True):
-            judged.score = float(score)
+        pair = self._forward(spans)
+        for steps, score in zip(marked, _softmax_first(pair), strict=True):
+            for judged in steps:
+                judged.score = float(score)
         for leaf in leaves:
             self._tree.settle(leaf.path, leaf.judged.stem)
         return len(leaves)
+
+    def _compute_opening(self) -> None:
+        """Have the problem at hand for paths that are scored at other times to start from."""
+        stem = self.root.stem
+        if not stem.tokens or not self._tree.make_room(len(stem.tokens)):
+            return
+        claimed = self._tree.claim(stem)
+        if claimed is not None:
+            path, tokens = claimed
+            self._forward([Span((path,), tokens, ())])
+            self._tree.settle(path, stem)
+
+    def _forward(self, spans: Sequence[Span]) -> np.ndarray:
+        self.fed_tokens += sum(len(span.tokens) for span in spans)
+        return self.model.forward(spans, (self._format.good, self._format.bad))
 
     def _prepare(self, judged: Judged) -> _Leaf | None:
         base = self._tree.nearest(judged.stem)
@@ -192,8 +202,12 @@ class Prm:
         return _Leaf(judged, base, path, tokens, marks)
 
 
-def _share(leaves: list[_Leaf], start: int) -> Iterator[tuple[Span, list[Judged]]]:
-    """Lay out paths that are equal up to `start` as spans, common beginnings first."""
+def _share(leaves: list[_Leaf], start: int) -> Iterator[tuple[Span, list[list[Judged]]]]:
+    """Lay out paths that are equal up to `start` as spans, common beginnings first.
+
+    With each span come the steps to be scored at its wanted positions. Steps that differ as texts
+    may be equal as tokens ("Step 1:" is added where it is missing).
+    """
     first = leaves[0].tokens
     end = min(len(leaf.tokens) for leaf in leaves)
     for index in range(start, end):
@@ -201,14 +215,14 @@ def _share(leaves: list[_Leaf], start: int) -> Iterator[tuple[Span, list[Judged]
             end = index
             break
     if end > start:
-        marks = [index for index in sorted(leaves[0].marks) if start <= index < end]
+        marks = sorted({i for leaf in leaves for i in leaf.marks if start <= i < end})
         yield (
             Span(
                 tuple(leaf.path for leaf in leaves),
                 first[start:end],
                 [index - start for index in marks],
             ),
-            [leaves[0].marks[index] for index in marks],
+            [[leaf.marks[i] for leaf in leaves if i in leaf.marks] for i in marks],
         )
     branches: dict[int, list[_Leaf]] = defaultdict(list)
     for leaf in leaves:
