@@ -1,154 +1,32 @@
-"""The command `sapwood`. What a command needs is imported when it runs: help is quick."""
+"""The entry point of `sapwood`: runs a command and tells how it ended, without a traceback.
+
+It imports nothing at first, so that even a Ctrl-C while the rest is loading is met.
+"""
 
 from __future__ import annotations
 
-import os
 import sys
-from pathlib import Path
-from typing import Any
-
-import click
-
-from app import output
-from app.errors import CommandError, ReaderGoneError
-from app.exit_codes import HELP, ExitCode
-from app.options import Number, request_from, request_options
-from app.printable import one_line
-
-_EPILOG = "\b\n" + HELP
-_FILE = click.Path(path_type=Path)
-
-
-@click.group(
-    epilog=_EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    invoke_without_command=True,
-)
-@click.option("--version", is_flag=True, is_eager=True, help="Show the version and exit.")
-@click.pass_context
-def cli(context: click.Context, version: bool) -> None:
-    """Answer a problem by searching over steps of reasoning, on this machine.
-
-    Data goes to standard output, everything else to standard error.
-    """
-    if version:
-        output.data(f"sapwood {_version()}\n")
-        return
-    if context.invoked_subcommand is None:
-        output.data(context.get_help() + "\n")
-
-
-@cli.command(epilog=_EPILOG)
-@click.argument("problem", required=False)
-@request_options
-@click.option("--time-limit", type=Number(0, min_open=True), help="Seconds, then the best so far.")
-@click.option("--trace", type=_FILE, metavar="FILE", help="Write the log of the run there.")
-@click.option("--resume", type=_FILE, metavar="FILE", help="Go on with the run of this log.")
-@click.option("--file", "problems", type=_FILE, metavar="FILE", help="Solve a JSON object a line.")
-@click.option("--out", type=_FILE, metavar="FILE", help="Results of --file; goes on with it.")
-@click.option("--json", "as_json", is_flag=True, help="Write the events, a JSON object a line.")
-@click.option("--quiet", is_flag=True, help="Write the answer alone.")
-def solve(
-    problem: str | None,
-    time_limit: float | None,
-    trace: Path | None,
-    resume: Path | None,
-    problems: Path | None,
-    out: Path | None,
-    as_json: bool,
-    quiet: bool,
-    **options: Any,
-) -> ExitCode:
-    """Solve PROBLEM, or what standard input says where it is '-' or absent.
-
-    Without further options the embedded demonstration model answers; it knows simple arithmetic
-    stories. Every run is logged, so that it can be resumed and replayed.
-    """
-    from app.display import Display
-
-    if as_json and quiet:
-        raise click.UsageError("--json and --quiet exclude each other.")
-    if out and not problems:
-        raise click.UsageError("--out is for the results of --file.")
-    if problems:
-        _refuse(problem=problem, trace=trace, resume=resume, json=as_json, with_="--file")
-        from app.batch import solve_file
-
-        template = request_from("", options | {"time_limit": time_limit})
-        return solve_file(template, problems, out, quiet=quiet)
-
-    from app.solve import resume_run, solve_one
-
-    display = Display.JSON if as_json else Display.QUIET if quiet else Display.AUTO
-    if resume:
-        _refuse(problem=problem, trace=trace, **options, with_="--resume")
-        return resume_run(resume, time_limit, display)
-    text = _problem(problem)
-    request = request_from(text, options | {"time_limit": time_limit})
-    return solve_one(request, trace, display)
-
-
-@cli.command()
-@click.argument("log", type=_FILE, metavar="FILE")
-@click.option("--speed", type=Number(0), default=1.0, help="0 shows all at once.")
-@click.option("--json", "as_json", is_flag=True, help="Write the events, a JSON object a line.")
-@click.option("--text", "as_text", is_flag=True, help="Print the whole tree.")
-def replay(log: Path, speed: float, as_json: bool, as_text: bool) -> ExitCode:
-    """Show the run logged in FILE again."""
-    from app import replay as again
-    from app.display import Display
-
-    if as_json and as_text:
-        raise click.UsageError("--json and --text exclude each other.")
-    if as_text:
-        again.print_tree(log)
-    else:
-        again.replay(log, Display.JSON if as_json else Display.AUTO, speed)
-    return ExitCode.OK
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("sapwood")
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
-def _refuse(*, with_: str, **given: object) -> None:
-    """Raise if an option was given that means nothing with another."""
-    for name, value in given.items():
-        if value is not None and value is not False:
-            option = "PROBLEM" if name == "problem" else "--" + name.replace("_", "-")
-            raise click.UsageError(f"{option} means nothing with {with_}.")
-
-
-def _problem(argument: str | None) -> str:
-    """The problem as given, or as standard input has it."""
-    if argument is None and sys.stdin.isatty():
-        raise click.UsageError("There is no problem. Give one, or '-' to type it.")
-    try:
-        if argument is None or argument == "-":
-            text = sys.stdin.buffer.read().decode("utf-8-sig")
-        else:
-            text = argument
-            text.encode()
-    except UnicodeError as error:
-        raise click.UsageError("The problem is not UTF-8 text.") from error
-    if not text.strip():
-        raise click.UsageError("The problem is empty.")
-    return text.strip()
 
 
 def main() -> None:
     """Run the command line and exit with one of `ExitCode`."""
+    try:
+        code = _guarded(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
+    sys.exit(code)
+
+
+def _guarded(arguments: list[str]) -> int:
+    from app import output
+    from app.errors import ReaderGoneError
+    from app.exit_codes import ExitCode
+
     output.prepare()
     try:
-        code = run(sys.argv[1:])
+        return run(arguments)
     except ReaderGoneError:
-        code = ExitCode.OK
-    sys.exit(code)
+        return ExitCode.OK
 
 
 def run(arguments: list[str]) -> int:
@@ -157,10 +35,18 @@ def run(arguments: list[str]) -> int:
     Raises:
         ReaderGoneError: nobody reads the output any more.
     """
+    import os
+
+    import click
+
+    from app.commands import sapwood
+    from app.errors import CommandError, ReaderGoneError
+    from app.exit_codes import ExitCode
+
     try:
-        return cli.main(arguments, prog_name="sapwood", standalone_mode=False) or ExitCode.OK
-    except CommandError as failure:
-        return _report(failure.code, failure.message)
+        return sapwood.main(arguments, prog_name="sapwood", standalone_mode=False) or ExitCode.OK
+    except CommandError as error:
+        return _report(error.code, error.message)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "sapwood"
@@ -179,7 +65,10 @@ def run(arguments: list[str]) -> int:
         )
 
 
-def _report(code: ExitCode, message: str) -> ExitCode:
+def _report(code: int, message: str) -> int:
+    from app import output
+    from app.printable import one_line
+
     output.narrate(f"sapwood: {one_line(message)}")
     return code
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +38,11 @@ def new_log(folder: Path | None) -> str | None:
     if folder is None:
         return None
     return str(folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}.jsonl")
+
+
+def how_to_go_on(log: str | Path) -> str:
+    """What to type to go on with the run of a log."""
+    return f"To go on: sapwood solve --resume {shlex.quote(str(log))}"
 
 
 def events_in(path: Path) -> Iterator[AnyEvent]:

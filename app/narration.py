@@ -39,7 +39,7 @@ def header(view: RunView, glyphs: Glyphs, seconds: float) -> str:
     parts: list[str] = []
     if view.answered is not None:
         parts.append(f"best {answer_with_score(view, glyphs)}")
-    parts.append(_PHASES[view.phase.name] if view.phase else "starting")
+    parts.append(_activity(view.phase))
     if view.depth and view.request is not None:
         parts.append(f"depth {view.depth}/{view.request.search.max_steps}")
     if view.throughput is not None:
@@ -48,6 +48,13 @@ def header(view: RunView, glyphs: Glyphs, seconds: float) -> str:
     if view.run:  # the engine itself takes a moment to start, which is not the run's
         parts.append(clock(seconds))
     return f" {glyphs.dot} ".join(parts)
+
+
+def _activity(phase: Phase | None) -> str:
+    if phase is None:
+        return "starting"
+    done = "" if phase.done is None else f" {phase.done:.0%}"
+    return _PHASES[phase.name] + done
 
 
 def answer_with_score(view: RunView, glyphs: Glyphs) -> str:
@@ -92,6 +99,8 @@ def ending(view: RunView, glyphs: Glyphs) -> list[str]:
         if len(view.answered.votes) > 1:
             lines.append(_votes(view, glyphs))
     if view.finished is not None:
+        if not (view.answered and view.answered.answer):
+            lines.append("no answer")
         lines.append(_cost(view, glyphs))
     return lines
 

@@ -11,7 +11,7 @@ from app import output
 from app.display import Display, print_answer, renderer_for
 from app.follow import follow
 from app.glyphs import glyphs_for
-from app.logs import events_in
+from app.logs import events_in, how_to_go_on
 from app.run_view import RunView
 from app.text_tree import text_tree
 from engine.protocol import AnyEvent
@@ -32,7 +32,7 @@ def replay(path: Path, display: Display, speed: float) -> None:
     asyncio.run(follow(events, view, renderer_for(display, view, speed=speed)))
     if display is Display.AUTO:
         if not view.ended:
-            output.narrate(f"The run was interrupted. To go on: sapwood solve --resume {path}")
+            output.narrate(f"The run was interrupted. {how_to_go_on(path)}")
         print_answer(view)
 
 

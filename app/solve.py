@@ -13,7 +13,7 @@ from app.errors import ReaderGoneError
 from app.exit_codes import ExitCode
 from app.follow import follow
 from app.interrupts import interrupts
-from app.logs import log_folder, new_log, request_in
+from app.logs import how_to_go_on, log_folder, new_log, request_in
 from app.outcome import exit_code
 from app.run_view import RunView
 from engine.client import LocalEngine
@@ -55,14 +55,15 @@ def _solve(request: SolveRequest, display: Display, *, log_asked: bool) -> ExitC
         if view.nodes:
             _point_to_log(request)
         raise
-    if code is ExitCode.STOPPED:
+    if code is ExitCode.STOPPED and view.run:
         _point_to_log(request)
     return code
 
 
 def _point_to_log(request: SolveRequest) -> None:
+    """Say how to go on with a run whose log holds something."""
     if request.log is not None:
-        output.narrate(f"To go on: sapwood solve --resume {request.log}")
+        output.narrate(how_to_go_on(request.log))
 
 
 async def _run(request: SolveRequest, view: RunView, display: Display) -> None:

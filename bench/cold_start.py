@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BUDGET = 0.25
+BUDGET = 0.3
 """Seconds of processor time for a command without an engine, Python's own start included."""
 COMMANDS = (["--version"], ["--help"], ["solve", "--help"])
 UNWANTED = ("llama_cpp", "torch", "transformers", "textual", "numpy", "rich", "math_verify")

@@ -57,11 +57,13 @@ class TokenModel(Protocol):
     """Weights plus a tree-shaped KV cache of `capacity` cells."""
 
     name: str
-    vocabulary: Vocabulary
     trained_context: int
     capacity: int
     """Cells (tokens) the cache holds in all."""
     max_paths: int
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
 
     @property
     def used(self) -> int:

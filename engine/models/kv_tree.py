@@ -58,14 +58,25 @@ class KvTree:
             return None
         return self._free.pop()
 
-    def claim(self, stem: Stem) -> tuple[int, list[int]] | None:
+    def missing(self, stem: Stem) -> int:
+        """Tokens that a claim of `stem` would leave to be fed."""
+        base = self.nearest(stem)
+        return stem.end - (self.model.length(self._resident[base]) if base else 0)
+
+    def claim(self, stem: Stem, *, keep: bool = True) -> tuple[int, list[int]] | None:
         """A path of one's own that leads as far towards the end of `stem` as the cache knows.
+
+        Args:
+            keep: somebody else will start from `stem` too. Otherwise its own path is handed over.
 
         Returns:
             The path and the tokens still to be fed to reach the end of `stem`; None when every
             path is being written.
         """
         base = self.nearest(stem)
+        if base is stem and not keep:
+            path = self._resident.pop(stem)
+            return path, stem.tail(self.model.length(path))
         if base is not None:
             self._resident[base] = self._resident.pop(base)  # most recently used
         path = self._free.pop() if self._free else None

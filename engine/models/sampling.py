@@ -64,25 +64,22 @@ class Sampler:
                 "The model computes no numbers: its file is damaged.",
                 "Download it again.",
             )
-        if self.temperature <= 0:
+        temperature = np.float32(self.temperature)
+        if temperature <= 0:
             return np.array([logits.argmax()]), np.ones(1)
-        ids = np.flatnonzero(logits >= best - _NEGLIGIBLE * self.temperature)
-        scaled = (logits[ids].astype(np.float64) - best) / self.temperature
+        ids = np.flatnonzero(logits >= best - _NEGLIGIBLE * temperature)
+        scaled = (logits[ids] - best) / temperature
         if 0 < self.top_k < len(ids):
-            # Stable, so that of equal logits the lower id stays.
-            keep = np.sort(np.argsort(-scaled, kind="stable")[: self.top_k])
+            keep = _largest(scaled, self.top_k)
             ids, scaled = ids[keep], scaled[keep]
         weights = np.exp(scaled)
         if self.top_p < 1.0:
-            order = np.argsort(-weights, kind="stable")
-            running = np.cumsum(weights[order])
-            count = int(np.searchsorted(running, self.top_p * running[-1])) + 1
-            keep = np.sort(order[:count])
+            keep = _nucleus(weights, self.top_p)
             ids, weights = ids[keep], weights[keep]
         if self.min_p > 0.0:
             keep = weights >= self.min_p  # the best weighs 1
             ids, weights = ids[keep], weights[keep]
-        return ids, np.cumsum(weights)
+        return ids, np.cumsum(weights, dtype=np.float64)
 
     def draw(self, logits: np.ndarray, uniforms: Iterable[float]) -> list[int]:
         """Draw one token for each uniform number from the same logits."""
@@ -90,3 +87,24 @@ class Sampler:
         last = len(ids) - 1
         places = np.searchsorted(running, [u * running[-1] for u in uniforms], side="right")
         return [int(ids[min(place, last)]) for place in places]
+
+
+def _largest(values: np.ndarray, count: int) -> np.ndarray:
+    """Places of the `count` largest values, ascending; of equal ones the first."""
+    least = np.partition(values, -count)[-count]
+    above = np.flatnonzero(values > least)
+    level = np.flatnonzero(values == least)[: count - len(above)]
+    return np.sort(np.concatenate((above, level)))
+
+
+def _nucleus(weights: np.ndarray, share: float) -> np.ndarray:
+    """Places of the fewest, largest weights that make up `share` of all, ascending."""
+    wanted = share * weights.sum(dtype=np.float64)
+    count = 64
+    while True:  # sorting everything would cost more than all the rest
+        count = min(8 * count, len(weights))
+        places = _largest(weights, count)
+        order = places[np.argsort(-weights[places], kind="stable")]
+        running = np.cumsum(weights[order], dtype=np.float64)
+        if running[-1] >= wanted or count == len(weights):
+            return np.sort(order[: int(np.searchsorted(running, wanted)) + 1])

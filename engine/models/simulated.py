@@ -6,11 +6,11 @@ The scheduler and the verifier run on it as on a real one, only faster and on an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from engine.models.base import Span
+from engine.models.base import Span, Vocabulary
 from engine.models.cells import CellCount
 from engine.models.simulated_clock import Timing
 from engine.models.simulated_text import SimulatedVocabulary
@@ -35,7 +35,7 @@ class Process(Protocol[S]):
         ...
 
 
-class SimulatedModel(Generic[S]):
+class SimulatedModel:
     """Implements `TokenModel`. Misuse that a real cache would suffer silently is an error.
 
     Args:
@@ -44,7 +44,7 @@ class SimulatedModel(Generic[S]):
 
     def __init__(
         self,
-        process: Process[S],
+        process: Process[Any],
         *,
         capacity: int,
         paths: int,
@@ -52,7 +52,7 @@ class SimulatedModel(Generic[S]):
         name: str = "simulated",
     ) -> None:
         self.name = name
-        self.vocabulary = SimulatedVocabulary()
+        self.vocabulary: Vocabulary = SimulatedVocabulary()
         self.trained_context = capacity
         self.capacity = capacity
         self.max_paths = paths
@@ -83,10 +83,10 @@ class SimulatedModel(Generic[S]):
 
     def reset(self) -> None:
         self._cells = CellCount()
-        self._states: dict[int, S] = {}
+        self._states: dict[int, Any] = {}
 
     def forward(self, spans: Sequence[Span], columns: Sequence[int] | None = None) -> np.ndarray:
-        wanted: list[S] = []
+        wanted: list[Any] = []
         sizes: list[tuple[int, int]] = []
         for span in spans:
             wanted += self._append(span)
@@ -98,14 +98,14 @@ class SimulatedModel(Generic[S]):
         rows = self._process.logits(wanted)
         return rows if columns is None else rows[:, columns]
 
-    def _append(self, span: Span) -> list[S]:
+    def _append(self, span: Span) -> list[Any]:
         """Append a span; returns the states at its wanted positions."""
         self._check(*span.paths)
         state = self._states.get(span.paths[0], self._start)
         if any(self._states.get(path, self._start) != state for path in span.paths[1:]):
             raise ValueError("the paths of a span differ")
         count = len(span.tokens)
-        states: list[S] = []
+        states: list[Any] = []
         done = 0
         for index in span.wanted:
             end = (index if index >= 0 else count + index) + 1

@@ -19,10 +19,11 @@ import numpy as np
 
 END, BEGIN, MARKER, GOOD, BAD, STOP = range(6)
 _SPECIALS = ("<|end|>", "<|solution|>", "<|step|>", "<|good|>", "<|bad|>")
-_WORDS = (
+_TEXT = (
     "so we have the sum of two odd numbers is even then divide both by three and find that "
-    "this gives us more"
-).split()
+    "this gives us more than"
+)
+_WORDS = _TEXT.split()
 _ANSWERS = 4
 _FIRST_WORD = STOP + 1
 _FIRST_ANSWER = _FIRST_WORD + len(_WORDS)
@@ -45,7 +46,7 @@ class SimulatedVocabulary:
         answers = [rf"\boxed{{{i}}}" for i in range(_ANSWERS)]
         self._pieces = [b""] * STOP + [b".\n\n"]
         self._pieces += [f" {word}".encode() for word in (*_WORDS, *answers)]
-        self._ids = {"." : STOP}
+        self._ids = {".": STOP}
         self._ids |= {word: id for id, word in enumerate((*_WORDS, *answers), _FIRST_WORD)}
         self._special_ids = {text: id for id, text in enumerate(_SPECIALS)}
 
@@ -97,7 +98,7 @@ class Writer:
     """A generator's text: steps of some length, each ended by the delimiter, the last by an end.
 
     Length and finality of a step are decided by its first `opening` words, which siblings that
-    agree so far share. Most positions have one likely word; at a `fork` many are possible.
+    agree so far share. Most positions have one likely word; at a fork, many are possible.
     """
 
     seed: int = 0
@@ -109,8 +110,10 @@ class Writer:
     """Steps a solution has at least."""
     ending: float = 0.15
     """Chance that any later step is the last."""
-    forks: float = 0.025
-    """Share of positions where the next word is open."""
+    early_forks: float = 0.2
+    """Share of positions in the opening where the next word is open."""
+    forks: float = 0.008
+    """The same later in a step."""
     spread: float = 5.0
     """Width of the logits of the words at such a position."""
     confidence: float = 12.0
@@ -149,8 +152,10 @@ class Writer:
         rows = np.full((len(states), _SIZE), _NEVER, np.float32)
         rows[:, _FIRST_WORD:_FIRST_ANSWER] = noise[:, 2:] * np.float32(self.spread)
         likely = _FIRST_WORD + (noise[:, 0] * np.float32(len(_WORDS))).astype(np.intp)
-        lead = np.where(noise[:, 1] < np.float32(self.forks), 0, self.confidence)
-        rows[np.arange(len(states)), likely] += lead.astype(np.float32)
+        chances = [self.forks if state.last else self.early_forks for state in states]
+        open_ = noise[:, 1] < np.array(chances, np.float32)
+        lead = np.where(open_, np.float32(0), np.float32(self.confidence))
+        rows[np.arange(len(states)), likely] += lead
         for row, state in zip(rows, states, strict=True):
             if state.last and state.place >= state.last - 1:
                 self._close(row, state)
@@ -171,8 +176,8 @@ class Judging(NamedTuple):
     """Where a path of the verifier is."""
 
     hash: int
-    quality: float
-    """Log-odds of the last step being right."""
+    quality: float | None
+    """Log-odds of the last step being right; None before the first."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,7 @@ class Judge:
 
     @property
     def start(self) -> Judging:
-        return Judging(_mix(~self.seed & _MASK), self.mean)
+        return Judging(_mix(~self.seed & _MASK), None)
 
     def after(self, state: Judging, tokens: Sequence[int]) -> Judging:
         """The state after more tokens."""
@@ -199,15 +204,17 @@ class Judge:
                 quality = self._drift(hash, quality)
         return Judging(hash, quality)
 
-    def _drift(self, hash: int, quality: float) -> float:
-        chance = NormalDist().inv_cdf(max(_uniform(hash, 1), 1e-12))
-        fresh = self.spread * math.sqrt(1 - self.persistence**2) * chance
-        return self.mean + self.persistence * (quality - self.mean) + fresh
+    def _drift(self, hash: int, quality: float | None) -> float:
+        chance = self.spread * NormalDist().inv_cdf(max(_uniform(hash, 1), 1e-12))
+        if quality is None:
+            return self.mean + chance
+        kept = self.persistence * (quality - self.mean)
+        return self.mean + kept + math.sqrt(1 - self.persistence**2) * chance
 
     def logits(self, states: Sequence[Judging]) -> np.ndarray:
         """One row of the vocabulary's size for each state."""
         rows = np.full((len(states), _SIZE), _NEVER, np.float32)
-        rows[:, GOOD] = [state.quality / 2 for state in states]
+        rows[:, GOOD] = [(state.quality or 0.0) / 2 for state in states]
         rows[:, BAD] = -rows[:, GOOD]
         return rows
 

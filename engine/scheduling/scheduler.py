@@ -7,7 +7,7 @@ cache wait; a path that has to leave is computed again later, with the same toke
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -95,6 +95,8 @@ class Scheduler:
         self._groups: list[_OpenGroup] = []
         self._waiting: deque[list[Node]] = deque()
         """Siblings with equal tokens so far, to be written by one strand when there is room."""
+        self._starts: Counter[Stem] = Counter()
+        """How many of those start from a stem."""
         self._strands: list[Strand] = []
         self._unscored: list[Node] = []
         self._completed: dict[Lineage, list[tuple[int, Candidate]]] = defaultdict(list)
@@ -122,6 +124,7 @@ class Scheduler:
     def run(self) -> Iterator[None]:
         """Do the search, yielding after every pass, when the caller may stop it for good."""
         self._prefill()
+        self._emit(events.Phase(name="searching"))
         self._open(self._policy.start())
         while self._groups:
             self._admit()
@@ -166,7 +169,8 @@ class Scheduler:
                 if not self._remember(node):
                     siblings[node.lineage[:-1]].append(node)
             for family in siblings.values():
-                self._waiting.extend([family] if self._deduplicate else [[n] for n in family])
+                for strand in [family] if self._deduplicate else [[node] for node in family]:
+                    self._wait(strand)
 
     def _remember(self, node: Node) -> bool:
         """Take a node's content from the past, if it is there."""
@@ -201,21 +205,27 @@ class Scheduler:
         while self._waiting and self._start(self._waiting[0]):
             self._waiting.popleft()
 
+    def _wait(self, siblings: list[Node], *, first: bool = False) -> None:
+        """Let some siblings, equal so far, wait until there is room to write them."""
+        (self._waiting.appendleft if first else self._waiting.append)(siblings)
+        self._starts[self._parent_stem(siblings[0])] += 1
+
     def _start(self, siblings: list[Node]) -> bool:
         """Begin or go on writing some siblings. False when there is no room for them now."""
         first = siblings[0]
-        stem = self._parent_stem(first)
+        parent = stem = self._parent_stem(first)
         if first.tokens:
             stem = Stem(stem, tuple(first.tokens))
-        claimed = self._tree.claim(stem)
-        if claimed is None:
-            return False
-        path, feed = claimed
         writing = sum(len(strand.feed) for strand in self._strands)
         headroom = _HEADROOM * (len(self._strands) + 1) if self._strands else 0
-        if not self._tree.make_room(writing + len(feed) + headroom) and self._strands:
-            self._tree.drop(path)
+        needed = writing + self._tree.missing(stem) + headroom
+        if not self._tree.make_room(needed) and self._strands:
             return False
+        claimed = self._tree.claim(stem, keep=self._starts[parent] > 1)
+        if claimed is None:
+            return False
+        self._starts[parent] -= 1
+        path, feed = claimed
         self.counts.prefill += len(feed) - 1
         self.counts.recomputed += len(feed) - 1
         for node in siblings:
@@ -273,7 +283,7 @@ class Scheduler:
         ending = self._ending(members[0], end)
         if ending is None:
             if path is None:
-                self._waiting.appendleft(members)
+                self._wait(members, first=True)
             else:
                 self._strands.append(Strand(path, [token], members))
             return
@@ -324,7 +334,7 @@ class Scheduler:
         strand = self._strands.pop()
         self._tree.drop(strand.path)
         if self._strands:
-            self._waiting.appendleft(strand.members)
+            self._wait(strand.members, first=True)
         else:
             self._finish(None, strand.members, Ending.CONTEXT)
 

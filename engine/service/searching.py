@@ -58,7 +58,6 @@ class Searching:
     def finish(self) -> None:
         """Search, then give the final answer, or the best there is."""
         run = self._run
-        run.emit(Phase(name="searching"))
         stop = self._search()
         self._report()
         run.emit(Phase(name="checking"))

