@@ -76,7 +76,7 @@ def _lines(found: Planned) -> list[str]:
     if found.note:
         lines.append(found.note)
     if plan.options:
-        lines += ["", *_table(plan.options, size_text), "", _LEGEND]
+        lines += ["", *_table(plan.options), "", _LEGEND]
     return lines
 
 
@@ -86,7 +86,9 @@ _LEGEND = (
 )
 
 
-def _table(options: tuple[Option, ...], size_text) -> list[str]:
+def _table(options: tuple[Option, ...]) -> list[str]:
+    from engine.client.planning import size_text
+
     rows = [("", "strategy", "memory", "time", "n", "context", "generator", "verifier")]
     for place, option in enumerate(options):
         verifier = option.verifier

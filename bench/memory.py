@@ -58,7 +58,7 @@ def _models(folder: Path, large: bool) -> Iterator[Path]:
 def _settings() -> Iterator[Setting]:
     for cells in _CONTEXTS:
         yield generator_setting(cells, _N)
-        yield verifier_setting(cells, _N, CacheType.Q8_0)
+        yield verifier_setting(cells, _N, cache=CacheType.Q8_0)
 
 
 def _row(path: Path, setting: Setting) -> list[str]:
@@ -66,7 +66,7 @@ def _row(path: Path, setting: Setting) -> list[str]:
     predicted = (PROCESS + predict(model, setting).total) / MIB
     asked = {
         "cells": setting.cells,
-        "paths": setting.paths,
+        "paths": setting.sequences - 1,
         "outputs": setting.outputs,
         "type": _GGML[setting.cache],
     }
@@ -114,8 +114,8 @@ def _measure(path: Path, asked: dict[str, int]) -> None:
             stop=StopSignal(),
             threads=1,
         )
-    tokens = [i % 500 + 10 for i in range(512)]
-    model.forward([Span((0,), tokens, list(range(512 - asked["outputs"], 512)))])
+    tokens = [i % 500 + 10 for i in range(256)]
+    model.forward([Span((0,), tokens, list(range(256 - asked["outputs"], 256)))])
     print(psutil.Process().memory_info().rss)
 
 

@@ -33,7 +33,7 @@ from engine.models.simulated_text import BEGIN, Judge, Writer
 from engine.protocol import BeamsSelected, Event, StepFinished, StepScored
 from engine.runlog import read_run
 from engine.scheduling.past import Past
-from engine.scheduling.scheduler import Counts, Limits, Scheduler
+from engine.scheduling.scheduler import Counts, Limits, Mechanisms, Scheduler
 from engine.search.policy import Lineage
 from engine.verify.formats import bind
 from engine.verify.prm import Prm
@@ -142,7 +142,7 @@ def solve(
         limits=Limits(STEP, CONTEXT),
         emit=emit,
         past=Past(),
-        deduplicate=how.deduplicate,
+        mechanisms=Mechanisms(deduplicate=how.deduplicate, drafts=False),
     )
     for _ in scheduler.run():
         pass
@@ -206,19 +206,11 @@ def text(outcomes: Sequence[Outcome]) -> str:
             distinct += len(
                 {tokens[:end] for tokens in family for end in range(1, len(tokens) + 1)}
             )
-    cells = [*(f"{cuts[i - 1]:.0f}" for i in (10, 50, 90, 99)), str(max(lengths))]
+    row = [*(round(cuts[i - 1]) for i in (10, 50, 90, 99)), max(lengths), round(fmean(lengths))]
     return markdown(
         "The text: tokens of a step, steps of a solution, tokens that siblings share",
         ("", "p10", "median", "p90", "p99", "max", "mean", "steps", "shared"),
-        [
-            [
-                f"{len(lengths)} steps",
-                *cells,
-                f"{fmean(lengths):.0f}",
-                f"{fmean(ends):.1f}",
-                f"{1 - distinct / total:.0%}",
-            ]
-        ],
+        [[f"{len(lengths)} steps", *row, f"{fmean(ends):.1f}", f"{1 - distinct / total:.0%}"]],
     )
 
 
@@ -244,7 +236,7 @@ def recorded(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
         {
             "mean": fmean(odds.values()),
             "spread": pstdev(odds.values()),
-            "persistence": max(0.0, correlation(*zip(*related, strict=True))),
+            "persistence": max(0.0, correlation(*zip(*related, strict=True))) if related else 0.0,
         },
     )
 

@@ -18,7 +18,7 @@ from engine.models.sampling import Draws, Sampler
 from engine.models.stop import StopSignal
 from engine.protocol import AnyEvent, SolveRequest, encode
 from engine.scheduling.past import Past
-from engine.scheduling.scheduler import Limits, Scheduler
+from engine.scheduling.scheduler import Limits, Mechanisms, Scheduler
 from engine.search.policy import Branch, Candidate, Decision, Group
 from engine.service.run import Run
 
@@ -78,7 +78,7 @@ class Writer:
             limits=Limits(length, len(prompt) + length),
             emit=lambda event: run.emit(event),  # looked up each time, for `profile`
             past=Past(),
-            deduplicate=False,
+            mechanisms=Mechanisms(deduplicate=False, drafts=False),
         )
         self._passes = scheduler.run()
         self.step()

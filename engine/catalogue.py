@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import tomllib
+from contextlib import suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -120,9 +121,10 @@ def verifier_file(name: str, format: str | None) -> tuple[Path, PrmFormat]:
 
 
 def _path(name: str, role: str, known: dict[str, Entry]) -> Path:
-    path = Path(name).expanduser()
-    if path.exists() or path.suffix == ".gguf" or len(path.parts) > 1:
-        return path
+    with suppress(RuntimeError, OSError):  # of a home that is not there, of an impossible name
+        path = Path(name).expanduser()
+        if path.suffix == ".gguf" or len(path.parts) > 1 or (name and path.exists()):
+            return path
     raise EngineError(
         Trouble.USAGE,
         f"There is no {role} '{name}': it is neither in the catalogue nor a file.",

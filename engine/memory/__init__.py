@@ -1,0 +1,1 @@
+"""What the machine has, what models will take, and which way of sharing it is best."""

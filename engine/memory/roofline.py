@@ -1,0 +1,108 @@
+"""How long prefill and decode take at least, and the split of a cache that follows from it.
+
+FastTTS (section 4): time is the larger of operations over peak rate and bytes over bandwidth; the
+cache is split between verifier and generator so that the sum of both over all paths is smallest.
+The times are bounds by data sheet, good for comparing plans and no promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+_TIE = 1e-6
+"""Relative difference of times up to which they are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Of a processor and its memory."""
+
+    bandwidth: float
+    """Bytes a second."""
+    flops: float
+    """Operations a second."""
+
+    def seconds(self, operations: float, data: float) -> float:
+        return max(operations / self.flops, data / self.bandwidth)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a model reads and computes for a token."""
+
+    weights: int
+    """Bytes read in every pass."""
+    cell: int
+    """Cached bytes of one token."""
+    parameters: int
+    attention: int
+    """Operations for each token that is looked back at."""
+    rows: int = 512
+    """Tokens of a prefill for which the weights are read once."""
+
+    def prefill(self, speed: Speed, paths: int, length: int) -> float:
+        """Seconds to read `paths` sequences of `length` tokens."""
+        tokens = paths * length
+        operations = tokens * (2 * self.parameters + self.attention * length / 2)
+        passes = -(-tokens // self.rows)
+        return speed.seconds(operations, passes * self.weights + tokens * self.cell)
+
+    def decode(self, speed: Speed, paths: int, length: float) -> float:
+        """Seconds to write one more token on each of `paths` sequences of `length` tokens."""
+        operations = paths * (2 * self.parameters + self.attention * length)
+        return speed.seconds(operations, self.weights + paths * length * self.cell)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Paths to be written and verified, each up to `length` tokens."""
+
+    paths: int
+    length: int
+
+    def writing(self, load: Load, speed: Speed, at_once: int) -> float:
+        groups = -(-self.paths // at_once)
+        return groups * self.length * load.decode(speed, at_once, self.length / 2)
+
+    def verifying(self, load: Load, speed: Speed, at_once: int) -> float:
+        groups = -(-self.paths // at_once)
+        return groups * load.prefill(speed, at_once, self.length)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Paths that each cache holds at once."""
+
+    verified: int
+    written: int
+    seconds: float
+
+
+def split(
+    work: Work, generator: Load, verifier: Load, speed: Speed, room: int, path: tuple[int, int]
+) -> Split | None:
+    """The fastest split of `room` bytes.
+
+    For each number of paths verified at once, the generator takes all that is left. Of equally
+    fast splits, that which writes most paths at once is taken, then that which verifies most:
+    memory that nobody needs keeps more of the verifier's cache from being computed again.
+
+    Args:
+        path: bytes that a path takes in the generator's cache and in the verifier's.
+
+    Returns:
+        None if there is no room for one path in each.
+    """
+    written, verified = path
+    found = []
+    for count in range(1, work.paths + 1):
+        rest = min(work.paths, (room - count * verified) // written)
+        if rest < 1:
+            break
+        seconds = work.verifying(verifier, speed, count) + work.writing(generator, speed, rest)
+        found.append(Split(count, rest, seconds))
+    if not found:
+        return None
+    limit = min(one.seconds for one in found) * (1 + _TIE)
+    equal = (one for one in found if one.seconds <= limit)
+    return max(equal, key=lambda one: (one.written, one.verified))

@@ -1,0 +1,146 @@
+"""A plan shares a budget between two models, says why, and never exceeds it."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.memory.devices import Device, Kind
+from engine.memory.estimate import Facts
+from engine.memory.options import Job, Strategy
+from engine.memory.plan import MARGIN, budget_for, make_plan
+from engine.memory.roofline import Load, Speed, Work, split
+from engine.memory.sizes import GIB, MIB
+from engine.memory.speed import named
+from tests.engine.memory.shapes import LARGE, PROCESSOR, SMALL, on, ram
+
+GPU = named("RTX 3070 Ti")
+PAIRS = [(SMALL, SMALL), (SMALL, LARGE), (LARGE, SMALL)]
+
+
+def test_with_ample_memory_everything_is_held_at_once() -> None:
+    chosen = make_plan(SMALL, LARGE, Job(n=16), on(named("RTX 4090"))).chosen
+    assert chosen is not None
+    assert chosen.verifier is not None
+    assert chosen.strategy is Strategy.COLLOCATED
+    assert chosen.generator.paths == chosen.verifier.paths == 16
+    assert chosen.generator.cells == 16 * 2048
+
+
+def test_where_memory_is_short_the_verifier_gives_way_before_the_generator() -> None:
+    """Writing gains from each path that shares a pass over the weights, reading does not."""
+    chosen = make_plan(SMALL, LARGE, Job(n=16), on(GPU, GPU.free - MARGIN)).chosen
+    assert chosen is not None
+    assert chosen.verifier is not None
+    assert chosen.generator.paths == 16
+    assert chosen.verifier.paths < 16
+
+
+def test_a_large_generator_on_a_small_card_is_quicker_with_the_idle_model_in_ram() -> None:
+    plan = make_plan(LARGE, SMALL, Job(n=16), on(GPU, GPU.free - MARGIN))
+    quickest = {option.strategy: option.seconds for option in reversed(plan.options)}
+    assert plan.chosen is not None
+    assert plan.chosen.strategy is Strategy.IDLE_MODEL
+    assert quickest[Strategy.IDLE_MODEL] < quickest[Strategy.COLLOCATED]
+
+
+def test_without_a_known_link_nothing_is_planned_to_be_moved() -> None:
+    plan = make_plan(LARGE, SMALL, Job(n=16), on(replace(GPU, link=None)))
+    moved = {Strategy.IDLE_CACHE, Strategy.IDLE_MODEL}
+    assert moved.isdisjoint(option.strategy for option in plan.options)
+
+
+def test_on_unified_memory_and_in_ram_no_cache_is_moved_and_no_layer_left_out() -> None:
+    for device in (named("M2 16 GB"), ram(16)):
+        plan = make_plan(SMALL, SMALL, Job(), on(device))
+        found = {option.strategy for option in plan.options}
+        assert found == {Strategy.COLLOCATED, Strategy.IDLE_MODEL}
+
+
+def test_a_generator_alone_takes_all_of_the_cache() -> None:
+    chosen = make_plan(SMALL, None, Job(n=8), on(ram(4))).chosen
+    assert chosen is not None
+    assert chosen.verifier is None
+    assert chosen.generator.paths == 8
+
+
+def test_a_context_longer_than_a_model_was_trained_for_is_shortened() -> None:
+    short = replace(SMALL, trained_context=1024)
+    assert make_plan(SMALL, short, Job(context=4096), on(ram(8))).job.context == 1024
+
+
+def test_smaller_n_and_context_are_offered_only_where_not_all_paths_fit() -> None:
+    job = Job(n=16, context=4096)
+    tight = make_plan(LARGE, SMALL, job, on(GPU, 6 * GIB + 700 * MIB))
+    strategies = [option.strategy for option in tight.options]
+    assert Strategy.SMALLER_N in strategies
+    assert Strategy.SMALLER_CONTEXT in strategies
+    assert strategies.index(Strategy.SMALLER_N) > strategies.index(Strategy.IDLE_MODEL)
+
+
+def test_a_refusal_tells_what_is_needed_what_there_is_and_what_to_do() -> None:
+    plan = make_plan(SMALL, LARGE, Job(), on(ram(2)))
+    message, advice = plan.refusal
+    assert plan.chosen is None
+    assert "2.0 GiB may be used" in message
+    assert "smaller" in advice
+
+
+def test_a_margin_is_left_free() -> None:
+    assert budget_for(GPU, PROCESSOR, PROCESSOR).bytes == GPU.free - MARGIN
+    assert budget_for(GPU, PROCESSOR, PROCESSOR, limit=GIB).bytes == GIB
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    pair=st.sampled_from(PAIRS),
+    device=st.sampled_from([GPU, named("RTX 4070 Ti"), named("M2 16 GB"), ram(16)]),
+    size=st.integers(0, 20 * GIB),
+    n=st.integers(1, 64),
+    context=st.integers(256, 16384),
+)
+def test_no_option_ever_exceeds_the_budget(
+    pair: tuple[Facts, Facts], device: Device, size: int, n: int, context: int
+) -> None:
+    plan = make_plan(*pair, Job(n=n, context=context), on(device, size))
+    for option in plan.options:
+        assert option.bytes <= size
+        assert option.seconds > 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    pair=st.sampled_from(PAIRS),
+    device=st.sampled_from([GPU, named("M2 16 GB"), ram(16), replace(GPU, link=None)]),
+    n=st.integers(1, 64),
+    context=st.integers(256, 8192),
+)
+def test_what_a_refusal_asks_for_is_enough_and_no_more(
+    pair: tuple[Facts, Facts], device: Device, n: int, context: int
+) -> None:
+    job = Job(n=n, context=context)
+    least = make_plan(*pair, job, on(device, 0)).least
+    assert make_plan(*pair, job, on(device, least + MIB)).chosen is not None
+    assert make_plan(*pair, job, on(device, least - MIB)).chosen is None
+
+
+@pytest.mark.parametrize(("room", "written", "verified"), [(400, 3, 1), (1200, 6, 6)])
+def test_of_equally_fast_splits_that_which_writes_most_is_taken_then_that_which_verifies_most(
+    room: int, written: int, verified: int
+) -> None:
+    """Nothing is gained here by doing more at once, so that all even splits take the same time."""
+    free = Load(weights=0, cell=0, parameters=1, attention=0)
+    found = split(Work(6, 10), free, free, Speed(1.0, 1.0), room, (100, 100))
+    assert found is not None
+    assert (found.written, found.verified) == (written, verified)
+
+
+def test_there_is_no_split_without_room_for_one_path_each() -> None:
+    load = Load(1, 1, 1, 1)
+    assert split(Work(4, 10), load, load, Speed(1.0, 1.0), 199, (100, 100)) is None
+
+
+@pytest.mark.parametrize("name", ["RTX 3070 Ti", "nvidia geforce rtx 3070 ti"])
+def test_a_device_is_found_by_name(name: str) -> None:
+    assert named(name).kind is Kind.GPU
