@@ -18,7 +18,7 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from statistics import correlation, fmean, pstdev, quantiles
 from typing import Any, get_args
@@ -48,20 +48,13 @@ PROBLEM = "A train leaves the station at noon and " * 12  # about as long as one
 PAIRS = ("1.5B+1.5B", "1.5B+7B", "7B+1.5B")
 
 
-@dataclass(frozen=True)
-class Mode:
-    """How the scheduler works."""
-
-    deduplicate: bool
-
-
-def mode(name: str) -> Mode:
-    """A mode by name: `plain` writes every path by itself, `default` is what the engine does."""
+def mode(name: str) -> Mechanisms:
+    """A mode by name: `plain` has every switch off, `default` is what the engine does."""
     match name:
         case "plain":
-            return Mode(deduplicate=False)
+            return Mechanisms(**{f.name: False for f in fields(Mechanisms) if f.type == "bool"})
         case "default":
-            return Mode(deduplicate=True)
+            return Mechanisms()
         case _:
             raise ValueError(f"there is no mode {name!r}")
 
@@ -110,7 +103,7 @@ class Outcome:
 
 
 def solve(
-    where: Machine, n: int, how: Mode, writer: Writer, judge: Judge, kernel: Kernel
+    where: Machine, n: int, how: Mechanisms, writer: Writer, judge: Judge, kernel: Kernel
 ) -> Outcome:
     """Beam search on one problem."""
     clock = VirtualClock()

@@ -110,7 +110,7 @@ class Writer:
     """Steps a solution has at least."""
     ending: float = 0.15
     """Chance that any later step is the last."""
-    early_forks: float = 0.2
+    early_forks: float = 0.15
     """Share of positions in the opening where the next word is open."""
     forks: float = 0.008
     """The same later in a step."""

@@ -96,6 +96,18 @@ class BeamsSelected(Event, frozen=True, tag="beams_selected"):
     """Nodes that end a solution in this round."""
 
 
+class DraftsPromoted(Event, frozen=True, tag="drafts_promoted"):
+    """Nodes that were written ahead of a decision, which has now opened them."""
+
+    lineages: tuple[Lineage, ...]
+
+
+class DraftsDropped(Event, frozen=True, tag="drafts_dropped"):
+    """Nodes that were written ahead of a decision, which went another way."""
+
+    lineages: tuple[Lineage, ...]
+
+
 class AnswerGroup(msgspec.Struct, frozen=True):
     """Equivalent answers counted together."""
 
@@ -172,6 +184,10 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens fed to the generator without sampling: prompt, and paths computed again."""
     recomputed_tokens: int = 0
     """Of `prefill_tokens`, those whose cache had been dropped."""
+    draft_tokens: int = 0
+    """Of `generated_tokens`, those sampled ahead of a decision."""
+    dropped_tokens: int = 0
+    """Of `draft_tokens`, those that were of no use."""
     verified_tokens: int = 0
     """Tokens fed to the verifier."""
     verifier_tree_tokens: int = 0

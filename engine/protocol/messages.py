@@ -7,6 +7,8 @@ import msgspec
 from engine.protocol.events import (
     Answered,
     BeamsSelected,
+    DraftsDropped,
+    DraftsPromoted,
     Memory,
     NodeOpened,
     NodesPruned,
@@ -34,6 +36,8 @@ AnyEvent = (
     | StepScored
     | NodesPruned
     | BeamsSelected
+    | DraftsPromoted
+    | DraftsDropped
     | Answered
     | Memory
     | Throughput

@@ -32,6 +32,8 @@ class Node:
     judged: Judged | None = None
     """Its place in the verifier's tree, once it is scored."""
     opened: bool = False
+    draft: bool = False
+    """Written before its parent is decided."""
     stepping: StepText = field(default_factory=StepText)
 
     @property
@@ -72,3 +74,7 @@ class Strand:
     feed: list[int]
     """Tokens that are known but not yet computed; the last one's logits give the next draw."""
     members: list[Node]
+
+    @property
+    def draft(self) -> bool:
+        return self.members[0].draft

@@ -7,6 +7,7 @@ cache wait; a path that has to leave is computed again later, with the same toke
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,10 @@ from engine.models.kv_tree import KvTree, Stem
 from engine.models.sampling import Draws, Sampler
 from engine.models.step_text import StepText
 from engine.protocol import events
+from engine.scheduling.drafts import Drafts, potential
 from engine.scheduling.node import Node, Strand
 from engine.scheduling.past import Past
+from engine.scheduling.step_times import StepTimes
 from engine.search.policy import Candidate, Ending, Group, Lineage, Policy
 from engine.verify.prm import Judged, Prm
 
@@ -39,11 +42,25 @@ class Limits:
     """Tokens of a whole path, prompt included."""
 
 
+@dataclass(frozen=True, slots=True)
+class Mechanisms:
+    """What makes a run faster without changing it."""
+
+    deduplicate: bool = True
+    """Write equal siblings once (SpecScale, computation deduplication)."""
+    drafts: bool = True
+    """Write likely next steps in the rows that finished paths leave free (FastTTS)."""
+    only_if_it_pays: bool = True
+    """Draft only where the measured step times say that a further row costs less than it saves."""
+
+
 @dataclass(slots=True)
 class Counts:
     """Work done so far."""
 
     generated: int = 0
+    drafted: int = 0
+    dropped: int = 0
     prefill: int = 0
     recomputed: int = 0
     decode_steps: int = 0
@@ -63,7 +80,7 @@ class Scheduler:
         prompt: tokens that every path starts with.
         emit: receives the events of the tree as they happen.
         past: nodes finished before an interruption; they are not computed again.
-        deduplicate: write equal siblings once.
+        clock: seconds, to measure steps by.
     """
 
     def __init__(
@@ -78,7 +95,8 @@ class Scheduler:
         limits: Limits,
         emit: Emit,
         past: Past,
-        deduplicate: bool = True,
+        mechanisms: Mechanisms = Mechanisms(),
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._generator = generator
         self._verifier = verifier if policy.guided else None
@@ -88,7 +106,10 @@ class Scheduler:
         self._limits = limits
         self._emit = emit
         self._past = past
-        self._deduplicate = deduplicate
+        self._mechanisms = mechanisms
+        self._clock = clock
+        self._step_times = StepTimes()
+        self._drafts = Drafts()
         self._tree = KvTree(generator)
         self._root = Stem(None, tuple(prompt))
         self._nodes: dict[Lineage, Node] = {}
@@ -148,29 +169,41 @@ class Scheduler:
         self._tree.settle(path, self._root)
 
     def _open(self, groups: Sequence[Group]) -> None:
+        promoted: list[Lineage] = []
         for group in groups:
-            limit = min(group.step_tokens or self._limits.step, self._limits.step)
-            nodes = [
-                Node(
-                    branch.lineage,
-                    parent := self._nodes.get(branch.parent),
-                    Draws(self._seed, branch.lineage),
-                    limit,
-                    group.whole,
-                    stepping=StepText(parent.stepping.incomplete if parent else b""),
-                )
-                for branch in group.branches
-            ]
+            nodes: list[Node] = []
+            families: dict[Lineage, list[Node]] = defaultdict(list)
+            for fresh in self._nodes_of(group):
+                draft = self._drafts.promote(fresh.lineage, fresh.limit, fresh.whole)
+                node = draft or fresh
+                nodes.append(node)
+                if draft is not None:
+                    promoted.append(node.lineage)
+                    if node.ending is not None and self._verifier is not None:
+                        self._unscored.append(node)
+                elif not self._remember(node):
+                    families[node.lineage[:-1]].append(node)
             self._groups.append(_OpenGroup(group, nodes))
             self._nodes.update((node.lineage, node) for node in nodes)
             self.counts.nodes += len(nodes)
-            siblings: dict[Lineage, list[Node]] = defaultdict(list)
-            for node in nodes:
-                if not self._remember(node):
-                    siblings[node.lineage[:-1]].append(node)
-            for family in siblings.values():
-                for strand in [family] if self._deduplicate else [[node] for node in family]:
-                    self._wait(strand)
+            for family in families.values():
+                for siblings in self._strands_for(family):
+                    self._wait(siblings)
+        if promoted:
+            self._emit(events.DraftsPromoted(lineages=tuple(promoted)))
+
+    def _nodes_of(self, group: Group) -> list[Node]:
+        limit = min(group.step_tokens or self._limits.step, self._limits.step)
+        nodes: list[Node] = []
+        for branch in group.branches:
+            parent = self._nodes.get(branch.parent)
+            text = StepText(parent.stepping.incomplete if parent else b"")
+            draws = Draws(self._seed, branch.lineage)
+            nodes.append(Node(branch.lineage, parent, draws, limit, group.whole, stepping=text))
+        return nodes
+
+    def _strands_for(self, family: list[Node]) -> list[list[Node]]:
+        return [family] if self._mechanisms.deduplicate else [[node] for node in family]
 
     def _remember(self, node: Node) -> bool:
         """Take a node's content from the past, if it is there."""
@@ -202,8 +235,12 @@ class Scheduler:
         return node.parent.stem
 
     def _admit(self) -> None:
-        while self._waiting and self._start(self._waiting[0]):
-            self._waiting.popleft()
+        while self._waiting:
+            if self._start(self._waiting[0]):
+                self._waiting.popleft()
+            elif not self._drop_drafts(self._drafts.of([node for node in self._nodes.values()])):
+                return
+        self._speculate()
 
     def _wait(self, siblings: list[Node], *, first: bool = False) -> None:
         """Let some siblings, equal so far, wait until there is room to write them."""
@@ -235,6 +272,58 @@ class Scheduler:
         self._strands.append(Strand(path, feed, siblings))
         return True
 
+    # -- drafting -------------------------------------------------------------------------------
+
+    def _speculate(self) -> None:
+        """Give rows that finished paths left free to the next steps of the likeliest survivors."""
+        free = sum(len(opened.nodes) for opened in self._groups) - len(self._strands)
+        if not self._mechanisms.drafts or not self._strands or free <= 0 or not self._drafts_pay():
+            return
+        finished = [
+            (opened.group, node)
+            for opened in self._groups
+            for node in opened.nodes
+            if node.ending in (Ending.STEP, Ending.LENGTH) and not self._drafts.has(node.lineage)
+        ]
+        for group, node in sorted(finished, key=lambda pair: potential(pair[1]), reverse=True):
+            following = self._policy.follow(group, node.lineage)
+            if following is None or any(b.lineage in self._past.nodes for b in following.branches):
+                continue
+            for siblings in self._strands_for(self._nodes_of(following)):
+                if free <= 0 or not self._start(siblings):
+                    return
+                self._drafts.add(node.lineage, siblings)
+                free -= 1
+
+    def _drafts_pay(self) -> bool:
+        if not self._mechanisms.only_if_it_pays:
+            return True
+        candidates = sum(len(opened.nodes) for opened in self._groups)
+        children = len({branch.child for o in self._groups for branch in o.group.branches})
+        chance = min(1.0, 1 / max(1, min(children, candidates)))
+        return self._step_times.extra_row_pays(len(self._strands), chance)
+
+    def _drop_drafts(self, nodes: Sequence[Node]) -> bool:
+        """Forget drafts and what the cache holds for them alone. False if there are none."""
+        if not nodes:
+            return False
+        self._drafts.forget(nodes)
+        dropped = {id(node) for node in nodes}
+        strands, self._strands = self._strands, []
+        for strand in strands:
+            strand.members = [node for node in strand.members if id(node) not in dropped]
+            if strand.members:
+                self._strands.append(strand)
+            else:
+                self._tree.drop(strand.path)
+        kept = {id(node.stem) for opened in self._groups for node in opened.nodes}
+        for node in nodes:
+            self.counts.dropped += len(node.tokens)
+            if node.stem is not None and id(node.stem) not in kept:
+                self._tree.forget(node.stem)
+        self._emit(events.DraftsDropped(lineages=tuple(node.lineage for node in nodes)))
+        return True
+
     # -- decoding -------------------------------------------------------------------------------
 
     def _decode(self) -> None:
@@ -243,20 +332,37 @@ class Scheduler:
             self._preempt()
             if not self._strands:
                 return
+        self._strands.sort(key=lambda strand: strand.draft)  # what is certain splits first
+        before = self._clock()
         logits = self._generator.forward(
             [Span((strand.path,), strand.feed) for strand in self._strands]
         )
+        if all(len(strand.feed) == 1 for strand in self._strands):
+            self._step_times.record(len(self._strands), self._clock() - before)
         self.counts.decode_steps += 1
+        rows = sum(len(opened.nodes) for opened in self._groups)
         strands, self._strands = self._strands, []
-        for strand, row in zip(strands, logits, strict=True):
+        for index, (strand, row) in enumerate(zip(strands, logits, strict=True)):
             uniforms = [node.draws.uniform(len(node.tokens)) for node in strand.members]
             tokens = self._sampler.draw(row, uniforms)
             agreeing: dict[int, list[Node]] = defaultdict(list)
             for node, token in zip(strand.members, tokens, strict=True):
                 agreeing[token].append(node)
+            if strand.draft:
+                # A draft never makes the batch larger than the search itself would.
+                left = rows - len(self._strands) - (len(strands) - index - 1)
+                self._thin(agreeing, max(1, left))
             paths = self._split(strand.path, len(agreeing))
             for (token, members), path in zip(agreeing.items(), paths, strict=True):
                 self._append(path, token, members)
+
+    def _thin(self, agreeing: dict[int, list[Node]], most: int) -> None:
+        """Keep the `most` commonest continuations of a draft; the rest is written when opened."""
+        for token in sorted(agreeing, key=lambda token: -len(agreeing[token]))[most:]:
+            lost = agreeing.pop(token)
+            self._drafts.forget(lost)
+            self.counts.dropped += sum(len(node.tokens) for node in lost)
+            self._emit(events.DraftsDropped(lineages=tuple(node.lineage for node in lost)))
 
     def _split(self, path: int, count: int) -> list[int | None]:
         """The path and copies of it; None where every path is taken."""
@@ -272,6 +378,7 @@ class Scheduler:
         """Add a drawn token to nodes that agree, and go on or finish them."""
         vocabulary = self._generator.vocabulary
         self.counts.generated += len(members)
+        self.counts.drafted += len(members) if members[0].draft else 0
         end = vocabulary.is_end(token)
         piece = b"" if end else vocabulary.piece(token)
         for node in members:
@@ -282,7 +389,9 @@ class Scheduler:
                 self._emit(events.TextAppended(lineage=node.lineage, text=text))
         ending = self._ending(members[0], end)
         if ending is None:
-            if path is None:
+            if path is None and members[0].draft:
+                self._drop_drafts(members)
+            elif path is None:
                 self._wait(members, first=True)
             else:
                 self._strands.append(Strand(path, [token], members))
@@ -323,7 +432,7 @@ class Scheduler:
                     ending=ending.value,
                 )
             )
-            if self._verifier is not None:
+            if self._verifier is not None and not node.draft:
                 self._unscored.append(node)
 
     def _preempt(self) -> None:
@@ -331,6 +440,9 @@ class Scheduler:
 
         A strand that is alone and still does not fit has met the end of its context.
         """
+        drafts = [node for strand in self._strands if strand.draft for node in strand.members]
+        if self._drop_drafts(drafts):
+            return
         strand = self._strands.pop()
         self._tree.drop(strand.path)
         if self._strands:
@@ -358,7 +470,7 @@ class Scheduler:
             for node in group.nodes
         }
         ready = [node for node in self._unscored if node.lineage in complete]
-        few = len(ready) < len(self._strands)
+        few = len(ready) < sum(not strand.draft for strand in self._strands)
         if not ready or (few and sum(len(node.tokens) for node in ready) < _VERIFY_BATCH):
             return
         self._unscored = [node for node in self._unscored if node.lineage not in complete]
@@ -393,6 +505,8 @@ class Scheduler:
                 )
             )
             self._open(decision.next)
+            self._drop_drafts(self._drafts.of(opened.nodes))
+            self._drafts.reopen(node.lineage for node in opened.nodes)
             self._release(opened.nodes, decision.next)
 
     def _is_ready(self, opened: _OpenGroup) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.search.aggregate import Aggregate, aggregate
-from engine.search.policy import Branch, Candidate, Decision, Ending, Group
+from engine.search.policy import Branch, Candidate, Decision, Ending, Group, Lineage
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ class Beam:
             completed=done,
             pruned=tuple(c.lineage for c in candidates if c.lineage not in {*done, *kept}),
         )
+
+    def follow(self, group: Group, lineage: Lineage) -> Group | None:
+        if group.whole:
+            return None
+        return self._group(group.round + 1, tuple(Branch(lineage, i) for i in range(self.width)))
 
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         if self.sort_completed:

@@ -50,6 +50,9 @@ class DiverseTrees:
         pruned = tuple(c.lineage for c in candidates if c.lineage not in {*kept, *done})
         return Decision(next=onward, kept=kept, completed=done, pruned=pruned)
 
+    def follow(self, group: Group, lineage: Lineage) -> Group | None:
+        return None if group.whole else self._group(group.key, group.round + 1, lineage)
+
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         return tuple(completed)
 

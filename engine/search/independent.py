@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.search.policy import Branch, Candidate, Decision, Ending, Group
+from engine.search.policy import Branch, Candidate, Decision, Ending, Group, Lineage
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class Independent:
             return Decision(pruned=(tip.lineage,))
         onward = self._group(group.key, group.round + 1, Branch(tip.lineage, 0))
         return Decision(next=(onward,), kept=(tip.lineage,))
+
+    def follow(self, group: Group, lineage: Lineage) -> Group | None:
+        return None
 
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         return tuple(completed)

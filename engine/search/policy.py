@@ -106,6 +106,14 @@ class Policy(Protocol):
         """
         ...
 
+    def follow(self, group: Group, lineage: Lineage) -> Group | None:
+        """What `decide` is likely to open for one candidate of `group`, if that survives.
+
+        Speculation writes these branches ahead of the decision. None where nothing is decided
+        between a step and the next, or nothing follows.
+        """
+        ...
+
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         """The completions that take part in the answer, in order.
 

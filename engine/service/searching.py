@@ -135,6 +135,8 @@ class Searching:
         return Counters(
             seconds=time.monotonic() - self._started,
             generated_tokens=counts.generated,
+            draft_tokens=counts.drafted,
+            dropped_tokens=counts.dropped,
             prefill_tokens=counts.prefill,
             recomputed_tokens=counts.recomputed,
             verified_tokens=self._verifier.fed_tokens if self._verifier else 0,
