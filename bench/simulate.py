@@ -33,7 +33,8 @@ from engine.models.simulated_text import BEGIN, Judge, Writer
 from engine.protocol import BeamsSelected, Event, StepFinished, StepScored
 from engine.runlog import read_run
 from engine.scheduling.past import Past
-from engine.scheduling.scheduler import Counts, Limits, Mechanisms, Scheduler
+from engine.scheduling.scheduler import Scheduler
+from engine.scheduling.settings import Counts, Limits, Mechanisms
 from engine.search.policy import Lineage
 from engine.verify.formats import bind
 from engine.verify.prm import Prm

@@ -18,7 +18,8 @@ from engine.models.sampling import Draws, Sampler
 from engine.models.stop import StopSignal
 from engine.protocol import AnyEvent, SolveRequest, encode
 from engine.scheduling.past import Past
-from engine.scheduling.scheduler import Limits, Mechanisms, Scheduler
+from engine.scheduling.scheduler import Scheduler
+from engine.scheduling.settings import Limits, Mechanisms
 from engine.search.policy import Branch, Candidate, Decision, Group
 from engine.service.run import Run
 

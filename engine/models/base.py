@@ -48,10 +48,6 @@ class Vocabulary(Protocol):
         """Whether the token ends a generation."""
         ...
 
-    def special_texts(self) -> Sequence[str]:
-        """Texts that `tokenize(special=True)` would read as control tokens."""
-        ...
-
 
 class TokenModel(Protocol):
     """Weights plus a tree-shaped KV cache of `capacity` cells."""

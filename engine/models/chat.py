@@ -76,8 +76,7 @@ class ChatTemplate:
         self, vocabulary: Vocabulary, messages: Sequence[Message], **variables: Any
     ) -> list[int]:
         """The conversation as tokens. The text of a message never becomes a control token."""
-        specials = vocabulary.special_texts()
-        if any(text in message["content"] for text in specials for message in messages):
+        if any(_names_a_control_token(vocabulary, message["content"]) for message in messages):
             contents = [message["content"] for message in messages]
             holes = [{**message, "content": _HOLE.format(i)} for i, message in enumerate(messages)]
             parts = _HOLES.split(self.render(holes, **variables))
@@ -91,6 +90,10 @@ class ChatTemplate:
             tokens += vocabulary.tokenize(contents[int(hole)])
             tokens += vocabulary.tokenize(layout, special=True)
         return tokens
+
+
+def _names_a_control_token(vocabulary: Vocabulary, text: str) -> bool:
+    return vocabulary.tokenize(text, special=True) != vocabulary.tokenize(text)
 
 
 def _refuse(message: str) -> None:

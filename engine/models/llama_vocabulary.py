@@ -50,19 +50,6 @@ class LlamaVocabulary:
         token = llama_cpp.llama_vocab_eos(self._pointer)
         return self._text(token, special=True) if token >= 0 else b""
 
-    @cached_property
-    def _specials(self) -> tuple[str, ...]:
-        control = llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_UNKNOWN
-        texts = (
-            self._text(token, special=True).decode(errors="replace")
-            for token in range(self.size)
-            if llama_cpp.llama_vocab_get_attr(self._pointer, token) & control
-        )
-        return tuple(text for text in texts if text.strip())
-
-    def special_texts(self) -> tuple[str, ...]:
-        return self._specials
-
     def _text(self, token: int, *, special: bool) -> bytes:
         size = 64
         while True:

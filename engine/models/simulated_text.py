@@ -67,9 +67,6 @@ class SimulatedVocabulary:
     def is_end(self, token: int) -> bool:
         return token == END
 
-    def special_texts(self) -> Sequence[str]:
-        return _SPECIALS
-
 
 def lognormal(median: float, sigma: float, points: int = 1024) -> tuple[int, ...]:
     """Step lengths in tokens with a heavy tail, as equally likely points, ascending."""

@@ -38,6 +38,10 @@ class Drafts:
         node.draft = False
         return node
 
+    @property
+    def all(self) -> list[Node]:
+        return list(self._nodes.values())
+
     def of(self, parents: Sequence[Node]) -> list[Node]:
         """The drafts that follow any of these nodes."""
         lineages = {node.lineage for node in parents}

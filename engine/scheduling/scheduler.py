@@ -20,6 +20,7 @@ from engine.protocol import events
 from engine.scheduling.drafts import Drafts, potential
 from engine.scheduling.node import Node, Strand
 from engine.scheduling.past import Past
+from engine.scheduling.settings import EXACT, Counts, Limits, Mechanisms
 from engine.scheduling.step_times import StepTimes
 from engine.search.policy import Candidate, Ending, Group, Lineage, Policy
 from engine.verify.prm import Judged, Prm
@@ -30,41 +31,6 @@ _VERIFY_BATCH = 64
 """While more paths are still written than wait, verify once this many tokens wait."""
 _HEADROOM = 32
 """Cells a path should find free beyond its own tokens before it starts or starts again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Token limits of a run."""
-
-    step: int
-    """Tokens of one step."""
-    context: int
-    """Tokens of a whole path, prompt included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mechanisms:
-    """What makes a run faster without changing it."""
-
-    deduplicate: bool = True
-    """Write equal siblings once (SpecScale, computation deduplication)."""
-    drafts: bool = True
-    """Write likely next steps in the rows that finished paths leave free (FastTTS)."""
-    only_if_it_pays: bool = True
-    """Draft only where the measured step times say that a further row costs less than it saves."""
-
-
-@dataclass(slots=True)
-class Counts:
-    """Work done so far."""
-
-    generated: int = 0
-    drafted: int = 0
-    dropped: int = 0
-    prefill: int = 0
-    recomputed: int = 0
-    decode_steps: int = 0
-    nodes: int = 0
 
 
 @dataclass(eq=False, slots=True)
@@ -95,7 +61,7 @@ class Scheduler:
         limits: Limits,
         emit: Emit,
         past: Past,
-        mechanisms: Mechanisms = Mechanisms(),
+        mechanisms: Mechanisms = EXACT,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._generator = generator
@@ -138,7 +104,7 @@ class Scheduler:
         parents = {id(node.parent) for node in self._nodes.values()}
         return [
             node.candidate()
-            for node in self._nodes.values()
+            for _, node in sorted(self._nodes.items())
             if node.ending is not None and id(node) not in parents
         ]
 
@@ -238,7 +204,7 @@ class Scheduler:
         while self._waiting:
             if self._start(self._waiting[0]):
                 self._waiting.popleft()
-            elif not self._drop_drafts(self._drafts.of([node for node in self._nodes.values()])):
+            elif not self._drop_drafts(self._drafts.all):
                 return
         self._speculate()
 

@@ -15,7 +15,8 @@ from engine.models.llama import LlamaModel
 from engine.models.sampling import Sampler
 from engine.protocol.events import Counters, Phase, RunFinished, Stop, Trouble
 from engine.protocol.request import SolveRequest
-from engine.scheduling.scheduler import Limits, Scheduler
+from engine.scheduling.scheduler import Scheduler
+from engine.scheduling.settings import Limits
 from engine.search.policy import Policy
 from engine.service.model_pool import ModelPool, Shape
 from engine.service.run import Run

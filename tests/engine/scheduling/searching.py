@@ -15,7 +15,8 @@ from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.sampling import Sampler
 from engine.protocol import events
 from engine.scheduling.past import Past, PastNode
-from engine.scheduling.scheduler import Counts, Limits, Mechanisms, Scheduler
+from engine.scheduling.scheduler import Scheduler
+from engine.scheduling.settings import Counts, Limits, Mechanisms
 from engine.search.policy import Candidate, Ending, Lineage
 from engine.verify.formats import bind
 from engine.verify.prm import Prm

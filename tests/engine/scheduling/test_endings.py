@@ -13,7 +13,8 @@ from engine.models.sampling import Sampler
 from engine.models.stop import StopSignal
 from engine.protocol import events
 from engine.scheduling.past import Past
-from engine.scheduling.scheduler import Limits, Scheduler
+from engine.scheduling.scheduler import Scheduler
+from engine.scheduling.settings import Limits
 from tests.engine.real_models import opened
 from tests.engine.scheduling.searching import Searched, searched
 

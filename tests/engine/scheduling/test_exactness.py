@@ -31,7 +31,8 @@ from engine.models.simulated import SimulatedModel
 from engine.models.simulated_text import BEGIN, Judge, Writer, lognormal
 from engine.protocol import AnyEvent, BeamsSelected, NodesPruned, StepFinished, StepScored
 from engine.scheduling.past import Past
-from engine.scheduling.scheduler import Limits, Mechanisms, Scheduler
+from engine.scheduling.scheduler import Scheduler
+from engine.scheduling.settings import Limits, Mechanisms
 from engine.search.aggregate import AGGREGATES, Aggregate
 from engine.search.policy import Lineage
 from engine.service.history import History

@@ -37,9 +37,6 @@ class FakeVocabulary:
     def is_end(self, token: int) -> bool:
         return False
 
-    def special_texts(self) -> Sequence[str]:
-        return tuple(self._control)
-
     def text(self, tokens: Sequence[int]) -> str:
         """What the tokens say, longer ones in angle quotes."""
         return "".join(f"«{self._names[t]}»" if t in self._names else self._name(t) for t in tokens)

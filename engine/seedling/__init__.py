@@ -1,0 +1,24 @@
+"""The embedded pair: a tiny generator and a tiny verifier for arithmetic stories.
+
+They exist so that everything can be shown and tested without a download. How
+they were made and what they can do is in `README.md` beside this file.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+
+def generator_path() -> Path:
+    """Where the generator's GGUF file lies."""
+    return _data("seedling-generator.gguf")
+
+
+def verifier_path() -> Path:
+    """Where the verifier's GGUF file lies."""
+    return _data("seedling-verifier.gguf")
+
+
+def _data(name: str) -> Path:
+    return Path(str(files(__name__).joinpath("data", name)))
