@@ -9,10 +9,13 @@ from typing import Any
 import click
 
 from app import output
+from app.chat_command import chat
 from app.doctor import doctor
 from app.exit_codes import HELP, ExitCode
+from app.export_command import export
 from app.options import Number, request_from, request_options
 from app.plan import plan
+from app.sessions_command import sessions
 
 _EPILOG = "\b\n" + HELP
 _FILE = click.Path(path_type=Path)
@@ -115,6 +118,9 @@ def replay(log: Path, speed: float, as_json: bool, as_text: bool) -> ExitCode:
     return ExitCode.OK
 
 
+sapwood.add_command(chat)
+sapwood.add_command(sessions)
+sapwood.add_command(export)
 sapwood.add_command(plan)
 sapwood.add_command(doctor)
 

@@ -1,0 +1,68 @@
+"""`sapwood export`: a conversation or a run for reading elsewhere."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from app import output
+from app.errors import CommandError
+from app.exit_codes import ExitCode
+
+
+@click.command()
+@click.argument("what", metavar="SESSION|RUNLOG")
+@click.option(
+    "--format",
+    type=click.Choice(("markdown", "json", "html")),
+    help="Default: as the name of --out says, otherwise markdown.",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="FILE", help="Default: standard output."
+)
+def export(what: str, format: str | None, out: Path | None) -> ExitCode:
+    """Write a session (by its number) or the run of a log (by its path) for reading elsewhere.
+
+    The page that --format html makes needs nothing but a browser.
+    """
+    from app.export import FORMATS, document_of_run, document_of_session
+    from app.export import export as exported
+    from app.printable import printable
+    from app.store import Store
+
+    if format is None:
+        format = FORMATS.get(out.suffix.lower() if out else "", "markdown")
+    if what.isdecimal():
+        with Store() as store:
+            document = document_of_session(store, int(what))
+    else:
+        document = document_of_run(Path(what))
+    text = exported(document, format)
+    if out is None:
+        # A terminal obeys control characters; a file keeps the text as it is.
+        output.data(printable(text) if sys.stdout.isatty() else text.encode())
+    else:
+        _save(out, text)
+    return ExitCode.OK
+
+
+def _save(path: Path, text: str) -> None:
+    """Write the file in one go: a full disk does not cost what was there before."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        try:
+            draft.write_text(text, encoding="utf-8", newline="")
+            draft.replace(path)
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise CommandError(
+            ExitCode.STORAGE,
+            f"{path} could not be written ({error.strerror}). Name another file with --out.",
+        ) from error

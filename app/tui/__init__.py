@@ -1,0 +1,1 @@
+"""The terminal app. Nothing outside this package imports Textual."""

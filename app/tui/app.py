@@ -1,0 +1,122 @@
+"""The app: its screens, its colours, and the engine behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from time import monotonic
+from typing import ClassVar
+
+import msgspec
+from textual import on
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from app.tui.archive import Archive
+from app.tui.clipboard import copy_natively
+from app.tui.commands import commands
+from app.tui.effort import Effort
+from app.tui.messages import EffortChosen
+from app.tui.runner import Engine, Runner
+from app.tui.screens.chat import ChatScreen
+from app.tui.screens.help import HelpScreen
+from app.tui.screens.welcome import WelcomeScreen
+from app.tui.settings import Settings, save_settings
+from app.tui.themes import DARK, THEMES
+
+_TWICE = 2.0
+"""Seconds within which a second Ctrl+C leaves."""
+
+
+class SapwoodApp(App[None]):
+    """Chat on the left, the reasoning on the right, the engine in a process of its own.
+
+    Args:
+        engine: solves what is asked.
+        log_folder: where runs are logged; None keeps no logs.
+        archive: keeps conversations; None keeps none.
+        settings: what the user chose before.
+    """
+
+    TITLE = "Sapwood"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1", "help", "Help", id="app.help"),
+        Binding("ctrl+q", "quit", "Quit", priority=True, id="app.quit"),
+    ]
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        log_folder: Path | None,
+        archive: Archive | None,
+        settings: Settings,
+    ) -> None:
+        super().__init__()
+        self._log_folder = log_folder
+        self._archive = archive
+        self._settings = settings
+        self._runner = Runner(engine)
+        self._models = settings.models
+        self._interrupted = -_TWICE
+        for theme in THEMES:
+            self.register_theme(theme)
+        known = settings.theme in self.available_themes
+        self.theme = settings.theme if known else DARK.name
+        self.set_keymap(settings.keys)
+
+    async def on_mount(self) -> None:
+        self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
+        self.run_worker(self._runner.work(), name="engine", exit_on_error=False)
+        effort = Effort.named(self._settings.effort)
+        self.chat = ChatScreen(self._runner, self._models, effort, self._log_folder, self._archive)
+        await self.push_screen(self.chat)
+        if self._archive is None:
+            self.notify("Conversations are not kept; the reason is told at the end.")
+        if not self._settings.welcomed:
+            await self.push_screen(WelcomeScreen(self._models), self._welcomed)
+
+    async def _welcomed(self, sample: str | None) -> None:
+        self.remember(welcomed=True)
+        if sample is not None:
+            await self.chat.ask(sample, Effort.THINK)
+
+    @on(EffortChosen)
+    def _effort_chosen(self, event: EffortChosen) -> None:
+        self.remember(effort=event.effort.label)
+
+    def remember(self, **choices: object) -> None:
+        """Keep a choice of the user for the next start."""
+        changed = msgspec.structs.replace(self._settings, **choices)
+        if changed != self._settings:
+            self._settings = changed
+            save_settings(changed)
+
+    def get_system_commands(self, screen: Screen) -> Iterable[SystemCommand]:
+        yield from super().get_system_commands(screen)
+        yield from commands(self.chat)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy with a tool of the system where there is one, else ask the terminal to do it."""
+        self.run_worker(self._copy(text), group="copy", exclusive=True, exit_on_error=False)
+
+    async def _copy(self, text: str) -> None:
+        if await copy_natively(text):
+            self.notify("Copied.", timeout=2)
+        else:
+            super().copy_to_clipboard(text)
+            self.notify("Sent to the terminal's clipboard (OSC 52).", timeout=3)
+
+    def action_help(self) -> None:
+        if not isinstance(self.screen, HelpScreen):
+            self.push_screen(HelpScreen())
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C: stop what runs and say how to leave; the second leaves."""
+        if monotonic() - self._interrupted < _TWICE:
+            self.exit()
+            return
+        self._interrupted = monotonic()
+        self.run_worker(self.chat.action_stop(), exit_on_error=False)
+        self.notify("Ctrl+C again leaves.", timeout=_TWICE)

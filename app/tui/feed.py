@@ -1,0 +1,89 @@
+"""Events into a view, remembering what they touched, so that only that is drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from app.run_view import Lineage, Node, RunView
+from engine.protocol import (
+    Answered,
+    AnyEvent,
+    BeamsSelected,
+    NodeOpened,
+    NodesPruned,
+    RunResumed,
+    StepFinished,
+    StepScored,
+    TextAppended,
+    WorkerRestarted,
+)
+
+
+@dataclass(slots=True)
+class Change:
+    """What a batch of events changed in the tree."""
+
+    nodes: set[Node] = field(default_factory=set)
+    everything: bool = False
+    """So much that all of the tree is to be drawn again."""
+
+
+@dataclass(slots=True)
+class Times:
+    """When a node was opened and written, in seconds of the run."""
+
+    opened: float
+    finished: float | None = None
+
+
+class Feed:
+    """A view that events flow into.
+
+    Attributes:
+        view: the run so far.
+        times: when things happened to each node.
+    """
+
+    def __init__(self) -> None:
+        self.view = RunView()
+        self.times: dict[Lineage, Times] = {}
+
+    def take(self, events: Iterable[AnyEvent]) -> Change:
+        """Take in the next events."""
+        change = Change()
+        for event in events:
+            leader = self.view.leader
+            self.view.update(event)
+            self._time(event)
+            for lineage in _named(event):
+                node = self.view.nodes[lineage]
+                change.nodes.add(node)
+                if isinstance(event, BeamsSelected):  # its drafts are drafts no more
+                    change.nodes.update(node.children)
+            if self.view.leader is not leader:
+                for tip in filter(None, (leader, self.view.leader)):
+                    change.nodes.update(tip.path())
+            change.everything |= isinstance(event, RunResumed | WorkerRestarted)
+        return change
+
+    def _time(self, event: AnyEvent) -> None:
+        match event:
+            case NodeOpened():
+                self.times[event.lineage] = Times(event.at)
+            case StepFinished():
+                self.times.setdefault(event.lineage, Times(event.at)).finished = event.at
+
+
+def _named(event: AnyEvent) -> tuple[Lineage, ...]:
+    """The nodes that an event is about."""
+    match event:
+        case NodeOpened() | TextAppended() | StepFinished() | StepScored():
+            return (event.lineage,)
+        case NodesPruned():
+            return event.lineages
+        case BeamsSelected():
+            return (*event.kept, *event.completed)
+        case Answered():
+            return ()  # the chosen path is told by the change of the leader
+    return ()

@@ -1,0 +1,32 @@
+"""The keys of the chat screen. Each has an id, by which the user's settings give it another."""
+
+from __future__ import annotations
+
+from textual.binding import Binding, BindingType
+
+CHAT: list[BindingType] = [
+    Binding("escape", "stop", "Stop", id="chat.stop"),
+    Binding("escape", "back", "Back", show=False, id="chat.back"),
+    Binding("shift+tab", "effort", "Effort", id="chat.effort"),
+    Binding("ctrl+t", "toggle_run", "Tree", id="chat.tree"),
+    Binding("ctrl+r", "retry", "Retry", id="chat.retry"),
+    Binding("e", "edit", "Edit", id="chat.edit"),
+    Binding("y", "copy_answer", "Copy", id="chat.copy"),
+    Binding("Y", "copy_step", "Copy step", show=False, id="chat.copy_step"),
+    Binding("g", "resume", "Go on", id="chat.resume"),
+    Binding("ctrl+n", "new", "New", show=False, id="chat.new"),
+    Binding("ctrl+o", "sessions", "Sessions", id="chat.sessions"),
+    Binding("m", "raw", "Maths source", show=False, id="chat.raw"),
+]
+RUN: list[BindingType] = [
+    Binding("f", "follow", "Follow", id="tree.follow"),
+    Binding("b", "best", "Best path", id="tree.best"),
+    Binding("p", "pruned", "Pruned", id="tree.pruned"),
+    Binding("slash", "search", "Search", key_display="/", id="tree.search"),
+    Binding("t", "timeline", "Timeline", id="tree.timeline"),
+    Binding("n", "match(1)", "Next match", show=False, id="tree.next_match"),
+    Binding("N", "match(-1)", "Previous match", show=False, id="tree.previous_match"),
+    Binding("r", "play", "Replay", id="tree.replay"),
+    Binding("comma", "round(-1)", "Round back", key_display=",", id="tree.round_back"),
+    Binding("full_stop", "round(1)", "Round on", key_display=".", id="tree.round_on"),
+]

@@ -1,0 +1,296 @@
+"""The main screen: the conversation, and beside it the reasoning of one of its turns."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Footer, Tab, Tabs
+
+from app.errors import CommandError
+from app.logs import new_log
+from app.printable import one_line
+from app.tui.archive import Archive
+from app.tui.effort import Effort, Models
+from app.tui.keys import CHAT
+from app.tui.messages import Asked, EffortChosen, TurnSelected
+from app.tui.replay import read_log
+from app.tui.runner import Runner
+from app.tui.screens.attach import AttachScreen
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.turn import Standing, Turn
+from app.tui.widgets.composer import Composer
+from app.tui.widgets.effort_bar import EffortBar
+from app.tui.widgets.run_pane import RunPane
+from app.tui.widgets.status_line import StatusLine
+from app.tui.widgets.transcript import Transcript
+
+_TICK = 0.1
+"""Seconds between two looks at what the engine has told."""
+
+_SOMETIMES = ("stop", "retry", "edit", "copy_answer", "resume", "raw")
+"""Actions that at times would do nothing."""
+
+
+class ChatScreen(Screen[None]):
+    """Questions go to the runner; what it hears is shown a few times a second."""
+
+    CSS_PATH = "chat.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - not so declared
+    BINDINGS = CHAT
+
+    def __init__(
+        self,
+        runner: Runner,
+        models: Models,
+        effort: Effort,
+        log_folder: Path | None,
+        archive: Archive | None,
+    ) -> None:
+        super().__init__()
+        self._runner = runner
+        self._models = models
+        self._pending: list[Turn] = []
+        """Turns that may still have something to tell, in the order they were asked."""
+        self.effort = effort
+        self._log_folder = log_folder
+        self._archive = archive
+        self._possible: list[bool | None] = []
+
+    def compose(self) -> ComposeResult:
+        yield Tabs(Tab("Chat", id="show-chat"), Tab("Reasoning", id="show-run"), id="views")
+        with Horizontal(id="panes"):
+            yield Transcript(id="transcript")
+            yield RunPane(id="run")
+        with Vertical(id="ask"):
+            yield Composer(id="composer")
+            yield EffortBar()
+        yield StatusLine(self._models.label)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self._transcript = self.query_one(Transcript)
+        self.run_pane = self.query_one(RunPane)
+        self._composer = self.query_one(Composer)
+        self._bar = self.query_one(EffortBar)
+        self._status = self.query_one(StatusLine)
+        self._bar.effort = self.effort
+        self._clock = self.set_interval(_TICK, self._tick, pause=True)
+        self._composer.focus()
+
+    def on_unmount(self) -> None:
+        for turn in self._pending:
+            turn.take()
+            self._record(turn)
+
+    # Asking
+
+    @on(Asked)
+    async def _asked(self, event: Asked) -> None:
+        await self.ask(event.text)
+
+    async def ask(self, problem: str, effort: Effort | None = None) -> None:
+        """Have a problem solved after those that are waiting."""
+        effort = effort or self.effort
+        request = self._models.request(problem, effort, seed=secrets.randbelow(2**31))
+        turn = Turn(msgspec.structs.replace(request, log=new_log(self._log_folder)), effort)
+        self._keep(lambda archive: archive.begin(turn))
+        await self._transcript.add(turn)
+        self._send(turn)
+
+    def _send(self, turn: Turn) -> None:
+        self._pending.append(turn)
+        self._runner.ask(turn)
+        self._clock.resume()
+        self._tell()
+
+    @property
+    def _current(self) -> Turn | None:
+        """The turn that a stop is for."""
+        return next((turn for turn in self._pending if turn.active), None)
+
+    # Following
+
+    async def _tick(self) -> None:
+        for turn in list(self._pending):
+            change = turn.take()
+            if change is not None:
+                self.run_pane.sync(turn, change)
+                self._look_out(turn)
+            await self._transcript.show(turn)
+            if turn.view.ended and not turn.has_news:
+                self._pending.remove(turn)
+                self._bar.learn(turn)
+                self._record(turn)
+        if not self._pending:
+            self._clock.pause()
+        self._tell()
+
+    def _record(self, turn: Turn) -> None:
+        self._keep(lambda archive: archive.record(turn))
+
+    def _look_out(self, turn: Turn) -> None:
+        """Say aloud, once, what the user may not be looking at."""
+        if turn.lost and not turn.told_lost:
+            turn.told_lost = True
+            self._warn(f"The engine was lost: {turn.lost}. It is started again and goes on.")
+
+    def _warn(self, words: str) -> None:
+        self.notify(words, severity="warning", markup=False)
+
+    def _keep(self, save: Callable[[Archive], object]) -> None:
+        """Save something; the answer matters more than that it is kept."""
+        if self._archive is not None:
+            try:
+                save(self._archive)
+            except CommandError as error:
+                self._warn(one_line(error.message))
+
+    def _tell(self) -> None:
+        current = self._current
+        behind = [turn for turn in self._pending if turn.standing is Standing.QUEUED]
+        waiting = sum(turn is not current for turn in behind)
+        self._status.show(current or self._transcript.selected, waiting)
+        possible = [self.check_action(action, ()) for action in _SOMETIMES]
+        if possible != self._possible:  # a footer is made anew, which is not cheap
+            self._possible = possible
+            self.refresh_bindings()
+
+    @on(TurnSelected)
+    async def _selected(self, event: TurnSelected) -> None:
+        turn = event.turn
+        self._transcript.select(turn)
+        if turn.outlined and turn.request.log is not None:
+            with suppress(CommandError):  # without its log, the outline is all there is
+                turn.load(await asyncio.to_thread(read_log, turn.request.log))
+                await self._transcript.show(turn)
+        if turn is self._transcript.selected:
+            self.run_pane.open(turn)
+            self._tell()
+
+    # Commands
+
+    def action_back(self) -> None:
+        """Leave a replay, or go back to writing."""
+        if not self.run_pane.leave_replay():
+            self.show_run(False)
+            self._composer.focus()
+
+    async def action_stop(self) -> None:
+        """Stop what is going on, if anything is."""
+        if (turn := self._current) is not None:
+            self._runner.stop(turn)
+            await self._transcript.show(turn)
+            self._tell()
+
+    def action_effort(self) -> None:
+        self.choose(self.effort.next)
+
+    def choose(self, effort: Effort) -> None:
+        self.post_message(EffortChosen(effort))
+
+    @on(EffortChosen)
+    def _effort_chosen(self, event: EffortChosen) -> None:
+        self._bar.effort = self.effort = event.effort
+
+    async def action_retry(self) -> None:
+        """Ask the same again, with the effort that is chosen now and other random numbers."""
+        if (turn := self._transcript.selected) is not None:
+            await self.ask(turn.problem)
+
+    def action_edit(self) -> None:
+        if (turn := self._transcript.selected) is not None:
+            self.show_run(False)
+            self._composer.write(turn.problem)
+
+    @work
+    async def action_attach(self) -> None:
+        """Put the text of a file into the composer."""
+        text = await self.app.push_screen_wait(AttachScreen())
+        if text is not None:
+            self.show_run(False)
+            self._composer.insert_text(text)
+
+    def action_copy_answer(self) -> None:
+        if (turn := self._transcript.selected) is not None and turn.text:
+            self.app.copy_to_clipboard(turn.text)
+
+    def action_copy_step(self) -> None:
+        if (node := self.run_pane.node) is not None and node.text:
+            self.app.copy_to_clipboard(node.text)
+
+    async def action_resume(self) -> None:
+        """Go on with a run that broke off."""
+        turn = self._transcript.selected
+        if turn is not None and turn.resumable:
+            turn.resume()
+            self.run_pane.open(turn)
+            await self._transcript.show(turn)
+            self._send(turn)
+
+    async def action_new(self) -> None:
+        """Begin a new conversation; what still runs goes on."""
+        if self._archive is not None:
+            self._archive.close()
+        await self._transcript.open([])
+        self.run_pane.close()
+        self._tell()
+
+    @work
+    async def action_sessions(self) -> None:
+        """Open a conversation of before."""
+        if self._archive is None:
+            self._warn("Conversations are not kept this time.")
+            return
+        session = await self.app.push_screen_wait(SessionsScreen(self._archive.store))
+        if session is not None:
+            self._keep(lambda archive: self._reopen(archive.open(session)))
+
+    def _reopen(self, turns: list[Turn]) -> None:
+        self.run_pane.close()
+        self.run_worker(self._transcript.open(turns), exclusive=True)
+
+    async def action_raw(self) -> None:
+        await self._transcript.toggle_raw()
+        self.run_pane.toggle_raw(self._transcript.raw)
+
+    def action_toggle_run(self) -> None:
+        self.show_run(not self.has_class("-run"))
+
+    @on(Tabs.TabActivated, "#views")
+    def _view_chosen(self, event: Tabs.TabActivated) -> None:
+        event.stop()
+        self.show_run(event.tab.id == "show-run")
+
+    def show_run(self, run: bool) -> None:
+        """Where only one fits: the run or the conversation. Where both do: the keys go there."""
+        self.set_class(run, "-run")
+        self.query_one("#views", Tabs).active = "show-run" if run else "show-chat"
+        if run:
+            self.query_one("#tree").focus()
+        elif not self._transcript.has_focus:
+            self._composer.focus()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide from the footer what would do nothing now."""
+        if not self.is_mounted:
+            return True
+        turn = self._transcript.selected
+        match action:
+            case "retry" | "edit" | "raw":
+                return turn is not None
+            case "copy_answer":
+                return turn is not None and bool(turn.text)
+            case "stop":
+                return self._current is not None
+            case "resume":
+                return turn is not None and turn.resumable
+        return True

@@ -1,0 +1,88 @@
+"""The app on the engine itself, with the models that come with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import psutil
+import pytest
+
+from app.tui.settings import Settings
+from app.tui.turn import Standing
+from engine.client import LocalEngine
+from tests.app.tui.driving import Driver, running
+
+pytestmark = pytest.mark.asyncio
+
+STORY = (
+    "Tom has 14 apples. He finds 5 more. Then he gives 3 to his sister. "
+    "How many apples does Tom have now?"
+)
+
+
+def workers() -> list[psutil.Process]:
+    """The engine's processes of this program."""
+    return psutil.Process().children()
+
+
+async def started(driver: Driver, effort_presses: int = 0) -> None:
+    """Ask for something and wait until it is being searched for."""
+    await driver.press(*["shift+tab"] * effort_presses)
+    turn = await driver.ask(STORY)
+    await driver.until(lambda: turn.view.nodes, limit=120)
+
+
+async def test_the_first_start_leads_to_a_solved_problem_with_one_key() -> None:
+    async with running(LocalEngine(), settings=Settings()) as driver:
+        await driver.until_shown("Enter solves it.")
+        await driver.press("enter")
+        await driver.until(lambda: driver.transcript.turns)
+        turn = driver.turn
+        await driver.until(lambda: turn.view.ended, limit=120)
+        assert turn.standing is Standing.DONE
+        await driver.until_shown("a demonstration model for simple arithmetic stories")
+        await driver.until_shown("   score 0.")
+        await driver.until_shown("★")
+        assert driver.rows()
+
+
+async def test_quick_gives_one_path_and_the_worker_stays_for_the_next() -> None:
+    async with running(LocalEngine(), settings=Settings(welcomed=True, effort="quick")) as driver:
+        await driver.solve(STORY)
+        before = [worker.pid for worker in workers()]
+        turn = await driver.solve(STORY)
+        assert turn.standing is Standing.DONE
+        assert [worker.pid for worker in workers()] == before
+        assert len(driver.rows()) == len(turn.view.nodes)
+    assert workers() == []
+
+
+async def test_esc_keeps_the_partial_and_the_run_goes_on_from_it_later() -> None:
+    async with running(LocalEngine()) as driver:
+        await started(driver, 1)
+        await driver.press("escape")
+        assert driver.turn.standing is Standing.STOPPED
+        await driver.until(lambda: driver.turn.view.ended)
+        assert driver.turn.view.nodes
+        assert driver.turn.resumable
+        driver.transcript.focus()
+        await driver.press("g")
+        await driver.until(lambda: driver.turn.standing is Standing.DONE, limit=120)
+        assert driver.turn.view.answered is not None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+async def test_a_worker_killed_in_mid_answer_is_told_of_and_the_run_ends_all_the_same() -> None:
+    async with running(LocalEngine()) as driver:
+        await started(driver, 1)
+        turn = driver.turn
+        (worker,) = workers()
+        os.kill(worker.pid, signal.SIGKILL)
+        await driver.press("x")
+        assert driver.app.chat.query_one("#composer").text == "x"  # type: ignore[attr-defined]
+        await driver.until_shown("The engine was lost")
+        await driver.until(lambda: turn.view.ended, limit=120)
+        assert turn.standing is Standing.DONE
+        await driver.until_shown("it was started again and the run went on")

@@ -1,0 +1,94 @@
+"""Conversations that are kept, found and opened again."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from app.store import State, Store
+from app.tui.screens.sessions import SessionsScreen
+from app.tui.turn import Standing
+from tests.app.streams import whole_run
+from tests.app.tui.driving import Driver, ToldEngine, running
+
+pytestmark = pytest.mark.asyncio
+
+
+async def open_sessions(driver: Driver) -> OptionList:
+    await driver.press("ctrl+o")
+    await driver.until(lambda: isinstance(driver.app.screen, SessionsScreen))
+    await driver.until(lambda: driver.app.screen.query("#list"))
+    return driver.app.screen.query_one("#list", OptionList)
+
+
+async def test_a_conversation_is_there_after_a_restart_with_its_tree() -> None:
+    async with running() as driver:
+        await driver.solve("How many apples?")
+        rows = driver.rows()
+    async with running() as driver:
+        await open_sessions(driver)
+        await driver.until_shown("How many apples?  (1)")
+        await driver.press("down", "enter")
+        await driver.until(lambda: driver.transcript.turns)
+        await driver.until(lambda: driver.rows() == rows)
+        await driver.until_shown("answer 8   score 0.95")
+        await driver.solve("And pears?")
+    with Store() as store:
+        (session,) = store.sessions()
+        path = store.path(session.head)
+    assert [message.text for message in path[::2]] == ["How many apples?", "And pears?"]
+    assert [message.answer for message in path[1::2]] == ["8", "8"]
+
+
+async def test_what_was_cut_off_with_the_program_comes_back_as_stopped() -> None:
+    async with running(ToldEngine(whole_run(), hold=12)) as driver:
+        turn = await driver.ask("cut off")
+        await driver.until(lambda: turn.view.nodes)
+    with Store() as store:
+        (session,) = store.sessions()
+        assert store.path(session.head)[-1].state is State.RUNNING
+    async with running() as driver:
+        await open_sessions(driver)
+        await driver.press("down", "enter")
+        await driver.until(lambda: driver.transcript.turns)
+        assert driver.turn.standing is Standing.STOPPED
+
+
+async def test_a_new_conversation_begins_empty_and_is_kept_apart() -> None:
+    async with running() as driver:
+        await driver.solve("one")
+        await driver.press("ctrl+n")
+        await driver.until(lambda: not driver.transcript.turns)
+        assert driver.rows() == []
+        await driver.solve("two")
+    with Store() as store:
+        assert [session.title for session in store.sessions()] == ["two", "one"]
+
+
+async def test_search_delete_and_undo() -> None:
+    async with running() as driver:
+        await driver.solve("apples")
+        await driver.press("ctrl+n")
+        await driver.until(lambda: not driver.transcript.turns)
+        await driver.solve("pears")
+        sessions = await open_sessions(driver)
+        await driver.until(lambda: sessions.option_count == 2)
+        await driver.press(*"pea")
+        await driver.until(lambda: sessions.option_count == 1)
+        await driver.press("down", "delete")
+        await driver.until(lambda: sessions.option_count == 0)
+        await driver.press("ctrl+z")
+        await driver.until(lambda: sessions.option_count == 1)
+
+
+async def test_a_conversation_gets_another_title() -> None:
+    async with running() as driver:
+        await driver.solve("apples")
+        sessions = await open_sessions(driver)
+        await driver.until(lambda: sessions.option_count == 1)
+        await driver.press("down", "f2")
+        driver.app.screen.query_one("#words", Input).value = "Of fruit"
+        await driver.press("enter")
+        await driver.until_shown("Of fruit")
+    with Store() as store:
+        assert store.sessions()[0].title == "Of fruit"
