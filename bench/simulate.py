@@ -18,7 +18,7 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from statistics import correlation, fmean, pstdev, quantiles
 from typing import Any, get_args
@@ -51,9 +51,12 @@ PAIRS = ("1.5B+1.5B", "1.5B+7B", "7B+1.5B")
 
 def mode(name: str) -> Mechanisms:
     """A mode by name: `plain` has every switch off, `default` is what the engine does."""
+    plain = Mechanisms(**{f.name: False for f in fields(Mechanisms) if f.type == "bool"})
     match name:
         case "plain":
-            return Mechanisms(**{f.name: False for f in fields(Mechanisms) if f.type == "bool"})
+            return plain
+        case "deduplicate":
+            return replace(plain, deduplicate=True)
         case "default":
             return Mechanisms()
         case _:
@@ -136,7 +139,8 @@ def solve(
         limits=Limits(STEP, CONTEXT),
         emit=emit,
         past=Past(),
-        mechanisms=Mechanisms(deduplicate=how.deduplicate, drafts=False),
+        mechanisms=how,
+        clock=lambda: clock.now,
     )
     for _ in scheduler.run():
         pass
@@ -163,7 +167,7 @@ def row(name: str, n: int, outcomes: Sequence[Outcome]) -> list[str]:
     tokens = sum(fmean(tokens for tokens, _ in o.beams) for o in outcomes)
     times = sum(fmean(at for _, at in o.beams) for o in outcomes)
     slots = sum(n * o.counts.decode_steps for o in outcomes)
-    idle = 1 - sum(o.counts.generated for o in outcomes) / slots
+    idle = 1 - sum(o.decoded for o in outcomes) / slots
     numbers = [
         (c.decode_steps, c.generated, o.decoded, c.prefill, c.recomputed, o.verified)
         for o in outcomes
@@ -275,7 +279,7 @@ def main() -> None:
     parser.add_argument("--devices", nargs="+", help="tables of bench/devices.toml; all by default")
     parser.add_argument("--pairs", nargs="+", default=PAIRS, help="GENERATOR+VERIFIER")
     parser.add_argument("--n", nargs="+", type=int, default=(8, 32))
-    parser.add_argument("--modes", nargs="+", default=("plain", "default"))
+    parser.add_argument("--modes", nargs="+", default=("plain", "deduplicate", "default"))
     parser.add_argument("--problems", type=int, default=4)
     parser.add_argument("--kernel", choices=get_args(Kernel), default="unified")
     parser.add_argument("--like", metavar="RUN", help="log of a run whose text to imitate")

@@ -20,7 +20,7 @@ from engine.protocol import AnyEvent, SolveRequest, encode
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.settings import Limits, Mechanisms
-from engine.search.policy import Branch, Candidate, Decision, Group
+from engine.search.policy import Branch, Candidate, Decision, Group, Lineage
 from engine.service.run import Run
 
 
@@ -45,6 +45,9 @@ class AtOnce:
         self, group: Group, candidates: Sequence[Candidate], completed: Sequence[Candidate]
     ) -> Decision:
         return Decision(completed=tuple(c.lineage for c in candidates))
+
+    def follow(self, group: Group, lineage: Lineage) -> None:
+        return None
 
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         return tuple(completed)

@@ -11,6 +11,7 @@ import ctypes
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import llama_cpp
 import numpy as np
@@ -67,7 +68,7 @@ class LlamaWeights:
             return not stopped
 
         params.progress_callback = tell
-        self.pointer = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
+        self.pointer: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
         if stopped:
             self.close()
             raise Interrupted
@@ -157,7 +158,7 @@ class LlamaModel:
         params.kv_unified = True
         params.swa_full = True
         params.n_threads = params.n_threads_batch = threads or default_threads()
-        self._context = llama_cpp.llama_init_from_model(weights.pointer, params)
+        self._context: Any = llama_cpp.llama_init_from_model(weights.pointer, params)
         if not self._context:
             raise EngineError(
                 Trouble.MEMORY,
@@ -167,7 +168,7 @@ class LlamaModel:
             )
         self.watch(stop)
         self.capacity = int(llama_cpp.llama_n_ctx(self._context))
-        self._memory = llama_cpp.llama_get_memory(self._context)
+        self._memory: Any = llama_cpp.llama_get_memory(self._context)
         self._cells = CellCount()
         self._taken = 0
         """Cells in use or dropped and not yet swept."""
@@ -267,7 +268,7 @@ def default_threads() -> int:
     return max(1, cores - 1)
 
 
-def _abort_callback() -> llama_cpp.ggml_abort_callback:
+def _abort_callback() -> Any:
     """libc's `strlen` as llama.cpp's abort callback.
 
     On a two-byte buffer it answers "is the first byte set?", and so a stop takes effect between
@@ -287,7 +288,7 @@ class _Batch:
         self._wanted = np.zeros(size, np.int8)
         self._sets = (ctypes.POINTER(ctypes.c_int32) * (size + 1))()
         self._keep: list[np.ndarray] = []
-        self.native = llama_cpp.llama_batch()
+        self.native: Any = llama_cpp.llama_batch()
         self.native.token = self._token.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
         self.native.pos = self._position.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
         self.native.n_seq_id = self._count.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))

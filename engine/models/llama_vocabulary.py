@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cached_property
+from typing import Any
 
 import llama_cpp
 
@@ -11,7 +12,7 @@ import llama_cpp
 class LlamaVocabulary:
     """Implements `Vocabulary`."""
 
-    def __init__(self, pointer: llama_cpp.llama_vocab_p) -> None:
+    def __init__(self, pointer: Any) -> None:
         self._pointer = pointer
         self.size = int(llama_cpp.llama_vocab_n_tokens(pointer))
         self._pieces: dict[int, bytes] = {}
@@ -42,12 +43,12 @@ class LlamaVocabulary:
     @cached_property
     def bos(self) -> bytes:
         """Text of the beginning-of-sequence token; empty if the model has none."""
-        token = llama_cpp.llama_vocab_bos(self._pointer)
+        token: Any = llama_cpp.llama_vocab_bos(self._pointer)
         return self._text(token, special=True) if token >= 0 else b""
 
     @cached_property
     def eos(self) -> bytes:
-        token = llama_cpp.llama_vocab_eos(self._pointer)
+        token: Any = llama_cpp.llama_vocab_eos(self._pointer)
         return self._text(token, special=True) if token >= 0 else b""
 
     def _text(self, token: int, *, special: bool) -> bytes:

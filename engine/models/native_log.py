@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import logging
 from collections import deque
 
@@ -25,7 +26,7 @@ def _receive(level: int, text: bytes, _data: object) -> None:
 def install() -> None:
     """Take over the log. The default would print to the terminal."""
     _errors.clear()
-    llama_cpp.llama_log_set(_receive, None)
+    llama_cpp.llama_log_set(_receive, ctypes.c_void_p())
 
 
 def last_error() -> str:

@@ -202,7 +202,10 @@ class Scheduler:
 
     def _admit(self) -> None:
         while self._waiting:
-            if self._start(self._waiting[0]):
+            siblings = self._waiting[0]
+            parent = self._parent_stem(siblings[0])
+            if self._start(siblings, keep=self._starts[parent] > 1):
+                self._starts[parent] -= 1
                 self._waiting.popleft()
             elif not self._drop_drafts(self._drafts.all):
                 return
@@ -213,10 +216,14 @@ class Scheduler:
         (self._waiting.appendleft if first else self._waiting.append)(siblings)
         self._starts[self._parent_stem(siblings[0])] += 1
 
-    def _start(self, siblings: list[Node]) -> bool:
-        """Begin or go on writing some siblings. False when there is no room for them now."""
+    def _start(self, siblings: list[Node], *, keep: bool) -> bool:
+        """Begin or go on writing some siblings. False when there is no room for them now.
+
+        Args:
+            keep: others will start from the same parent.
+        """
         first = siblings[0]
-        parent = stem = self._parent_stem(first)
+        stem = self._parent_stem(first)
         if first.tokens:
             stem = Stem(stem, tuple(first.tokens))
         writing = sum(len(strand.feed) for strand in self._strands)
@@ -224,10 +231,9 @@ class Scheduler:
         needed = writing + self._tree.missing(stem) + headroom
         if not self._tree.make_room(needed) and self._strands:
             return False
-        claimed = self._tree.claim(stem, keep=self._starts[parent] > 1)
+        claimed = self._tree.claim(stem, keep=keep)
         if claimed is None:
             return False
-        self._starts[parent] -= 1
         path, feed = claimed
         self.counts.prefill += len(feed) - 1
         self.counts.recomputed += len(feed) - 1
@@ -256,7 +262,7 @@ class Scheduler:
             if following is None or any(b.lineage in self._past.nodes for b in following.branches):
                 continue
             for siblings in self._strands_for(self._nodes_of(following)):
-                if free <= 0 or not self._start(siblings):
+                if free <= 0 or not self._start(siblings, keep=True):
                     return
                 self._drafts.add(node.lineage, siblings)
                 free -= 1

@@ -1,5 +1,6 @@
 """What a model takes is told from its header. Figures are llama.cpp's own log for these files."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -93,7 +94,7 @@ def test_where_queries_keys_and_values_are_one_tensor_the_metadata_tells_the_hea
 
 
 def _facts_of(
-    shapes: list[tuple[str, int, int]], metadata: dict[str, object] | None = None
+    shapes: list[tuple[str, int, int]], metadata: Mapping[str, object] | None = None
 ) -> Facts:
     tensors, offset = [], 0
     for name, rows, columns in shapes:
@@ -107,4 +108,4 @@ def _facts_of(
         "test.attention.key_length": 64,
         "test.attention.value_length": 64,
     }
-    return facts(Header(about | (metadata or {}), tuple(tensors), 0), offset)
+    return facts(Header({**about, **(metadata or {})}, tuple(tensors), 0), offset)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
 from engine import catalogue, search
-from engine.models.base import Span
+from engine.models.base import Span, TokenModel
 from engine.models.chat import ChatTemplate
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.sampling import Sampler
@@ -111,7 +112,7 @@ def searched(
         template = ChatTemplate(generator.header.text("tokenizer.chat_template"))
         prompt = template.encode(model.vocabulary, [{"role": "user", "content": problem}])
         scheduler = Scheduler(
-            Shuffled(model) if shuffle else model,
+            cast(TokenModel, Shuffled(model)) if shuffle else model,
             prm,
             search.build(policy, n=n, max_steps=max_steps, step_tokens=step),
             Sampler(temperature),
