@@ -30,3 +30,5 @@ RUN: list[BindingType] = [
     Binding("comma", "round(-1)", "Round back", key_display=",", id="tree.round_back"),
     Binding("full_stop", "round(1)", "Round on", key_display=".", id="tree.round_on"),
 ]
+SOMETIMES = ("stop", "retry", "edit", "copy_answer", "resume", "raw")
+"""Actions of the chat that at times would do nothing, and are then not offered."""

@@ -242,11 +242,11 @@ def random_equation(rng: random.Random) -> Equation:
     while True:
         op = rng.choices("+-*/", (35, 35, 18, 12))[0]
         if op in "+-":
-            left, right = rng.randint(1, 180), rng.randint(2, 30)
+            left, right = rng.randint(1, 97), rng.randint(2, 12)
         elif op == "*":
-            left, right = rng.randint(2, 60), rng.randint(2, 12)
+            left, right = rng.randint(2, 48), rng.randint(2, 9)
         else:
-            right = rng.randint(2, 6)
+            right = rng.randint(2, 5)
             left = right * rng.randint(1, LARGEST // right)
         result = compute(left, op, right)
         if result is not None and result >= 1:

@@ -10,8 +10,8 @@ import random
 
 from engine.seedling.problems import LARGEST, Equation, Problem, answer_step, compute
 
-CONTINUE_RATE = 0.25
-KINDS = {"result": 35, "right": 20, "left": 15, "op": 10, "skip": 10, "repeat": 4, "stop": 6}
+CONTINUE_RATE = 0.6
+KINDS = {"result": 50, "right": 15, "left": 10, "op": 8, "skip": 8, "repeat": 4, "stop": 5}
 
 
 def false_result(equation: Equation, rng: random.Random) -> int:

@@ -30,9 +30,8 @@ DISTRACTORS = (
 )
 QUESTION = "How many {things} does {name} have now?"
 
-SMALL = tuple(range(2, 21))
-ANY = tuple(range(2, 31))
-FACTORS = tuple(range(2, 7))
+SMALL = tuple(range(2, 13))
+FACTORS = tuple(range(2, 6))
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,8 @@ class Opening:
     unseen: tuple[Phrasing, ...]
     op: str | None = None
     step: str = ""
-    first: tuple[int, ...] = ANY
-    second: tuple[int, ...] = ANY
+    first: tuple[int, ...] = SMALL
+    second: tuple[int, ...] = SMALL
     fixed: int | None = None
 
 
@@ -73,24 +72,24 @@ OPENINGS = (
             "There are {a} {things} in the box of {name}.",
         ),
         unseen=("{name} has a box with {a} {things}.",),
-        first=tuple(range(5, 91)),
+        first=tuple(range(5, 81)),
     ),
     Opening(
         "packs",
         op="*",
-        step="{name} has {eq} {things}.",
+        step="At first there are {eq} {things}.",
         seen=(
             "{name} buys {a} {holders} of {b} {things} each.",
             "{name} has {a} {holders} with {b} {things} in each.",
         ),
         unseen=("There are {a} {holders} of {b} {things} each and {name} buys them.",),
-        first=tuple(range(2, 13)),
-        second=tuple(range(2, 13)),
+        first=tuple(range(2, 10)),
+        second=tuple(range(2, 10)),
     ),
     Opening(
         "colours",
         op="+",
-        step="{name} has {eq} {things}.",
+        step="At first there are {eq} {things}.",
         seen=(
             "{name} has {a} old {things} and {b} new {things}.",
             "{name} finds {a} {things} in a box and {b} {things} in a bag.",
@@ -101,7 +100,7 @@ OPENINGS = (
     Opening(
         "more",
         op="+",
-        step="{name} has {eq} {things}.",
+        step="At first there are {eq} {things}.",
         seen=("{friend} has {a} {things} and {name} has {b} more than {friend}.",),
         unseen=("{name} has {b} more {things} than {friend}, and {friend} has {a}.",),
         first=tuple(range(3, 61)),
@@ -109,7 +108,7 @@ OPENINGS = (
     Opening(
         "fewer",
         op="-",
-        step="{name} has {eq} {things}.",
+        step="At first there are {eq} {things}.",
         seen=("{friend} has {a} {things} and {name} has {b} fewer than {friend}.",),
         unseen=("{name} has {b} fewer {things} than {friend}, and {friend} has {a}.",),
         first=tuple(range(10, 91)),
@@ -120,7 +119,7 @@ EVENTS = (
     Event(
         "gain",
         "+",
-        "Now {name} has {eq} {things}.",
+        "Now there are {eq} {things}.",
         seen=(
             "{He} finds {b} more.",
             "{friend} gives {name} {b} {things}.",
@@ -161,7 +160,7 @@ EVENTS = (
     Event(
         "half",
         "/",
-        "{He} keeps {eq} {things}.",
+        "One part is {eq} {things}.",
         seen=("{He} keeps half of them.", "{He} gives half of the {things} to {friend}."),
         unseen=("Then {he} gives half of them to {friend}.",),
         fixed=2,
@@ -170,7 +169,7 @@ EVENTS = (
     Event(
         "part",
         "/",
-        "{He} keeps {eq} {things}.",
+        "One part is {eq} {things}.",
         seen=("{He} fills {b} {holders} equally and keeps one of them.",),
         unseen=("Then {he} fills {b} {holders} with them equally and keeps one.",),
         second=FACTORS,
@@ -182,7 +181,7 @@ CLOSINGS = (
     Event(
         "sell",
         "*",
-        "{name} gets {eq} dollars.",
+        "The sale brings {eq} dollars.",
         seen=("{He} sells each of them for {b} dollars.",),
         unseen=("Then {he} sells the {things} for {b} dollars each.",),
         second=FACTORS,

@@ -23,7 +23,7 @@ from typing import Literal
 from engine.seedling import phrases
 from engine.seedling.phrases import Event, Opening, Phrasing
 
-LARGEST = 199
+LARGEST = 99
 """No number of a story exceeds this, so that each can be one token."""
 
 HELD_OUT_SHARE = 8

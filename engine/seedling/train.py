@@ -51,20 +51,20 @@ SEED = 1
 ROW = 256
 ROWS = 12
 
-GENERATOR = Shape(layers=4)
-VERIFIER = Shape(layers=6)
+GENERATOR = Shape(width=128, layers=4, heads=4, inner=384)
+VERIFIER = Shape(width=128, layers=6, heads=4, inner=384)
 
 # (steps, share of the tokens that stories get, the rest being equations)
-LANGUAGE_PHASES = ((150, 0.5), (270, 0.8))
-GENERATOR_AT = 280
+LANGUAGE_PHASES = ((150, 0.5), (350, 0.8))
+GENERATOR_AT = 240
 
 SAMPLED_PROBLEMS, SAMPLES_EACH = 3000, 6
 EXAM_PROBLEMS = 100
 # (steps, share of stories, and among these of stories the generator solved).
 # Corrupted solutions come first: their mistakes lie anywhere, so that only
 # checking finds them, whereas a generator's lie where position gives them away.
-VERIFIER_PHASES = ((300, 0.65, 0.0), (350, 0.85, 0.5))
-VERIFIER_EXAMS = (200, 300, 450, 650)
+VERIFIER_PHASES = ((400, 0.65, 0.0), (600, 0.85, 0.5))
+VERIFIER_EXAMS = (200, 400, 600, 800, 1000)
 LABEL, DENSE, TEXT = 1.0, 0.7, 0.5
 
 
@@ -147,7 +147,7 @@ def train_language(work: Path) -> None:
             optimiser.step()
             drill = (batch.label != IGNORE).roll(-2, 1)[wanted]
             log.add(story=losses[~drill].mean(), equations=losses[drill].mean())
-            if optimiser.done % 70 == 0:
+            if optimiser.done % 50 == 0:
                 log.report(optimiser.done)
                 log.say(f"greedy solves {_solves(model, 200):.3f} of held-out stories")
             if optimiser.done == GENERATOR_AT:
@@ -194,12 +194,12 @@ def write_solutions(generator: Model) -> list[tuple[Problem, Solutions]]:
 
 
 def trimmed(problem: Problem, solutions: Solutions) -> Solutions:
-    """Each solution once, up to one step after its first wrong one.
+    """Each solution once, up to two steps after its first wrong one.
 
     What follows a mistake is plentiful and teaches little.
     """
     kept = (
-        tuple(solution[: judge_all(problem, solution).count(True) + 2]) for solution in solutions
+        tuple(solution[: judge_all(problem, solution).count(True) + 3]) for solution in solutions
     )
     return list(dict.fromkeys(kept))
 
@@ -227,7 +227,7 @@ def train_verifier(work: Path) -> None:
     model.load_state_dict(await_weights(work / "language.pt", log), strict=False)
     dense_head = nn.Linear(VERIFIER.width, 2)  # thrown away after training
     total = sum(steps for steps, _, _ in VERIFIER_PHASES)
-    optimiser = Optimiser([model, dense_head], total)
+    optimiser = Optimiser([model, dense_head], total, fall=0.75)
     log.say(f"{count(model)} parameters, {total} steps")
     stream = chain.from_iterable(
         islice(verifier_rows(SEED * 100 + phase, ROW, share, taught, sampled_share), steps * ROWS)

@@ -20,7 +20,7 @@ from app.logs import new_log
 from app.printable import one_line
 from app.tui.archive import Archive
 from app.tui.effort import Effort, Models
-from app.tui.keys import CHAT
+from app.tui.keys import CHAT, SOMETIMES
 from app.tui.messages import Asked, EffortChosen, TurnSelected
 from app.tui.replay import read_log
 from app.tui.runner import Runner
@@ -34,10 +34,8 @@ from app.tui.widgets.status_line import StatusLine
 from app.tui.widgets.transcript import Transcript
 
 _TICK = 0.1
-"""Seconds between two looks at what the engine has told."""
-
-_SOMETIMES = ("stop", "retry", "edit", "copy_answer", "resume", "raw")
-"""Actions that at times would do nothing."""
+"""Seconds between two looks at what the engine has told; a tree of `_LARGE` has every other."""
+_LARGE = 1000
 
 
 class ChatScreen(Screen[None]):
@@ -64,6 +62,7 @@ class ChatScreen(Screen[None]):
         self._log_folder = log_folder
         self._archive = archive
         self._possible: list[bool | None] = []
+        self._looks = 0
 
     def compose(self) -> ComposeResult:
         yield Tabs(Tab("Chat", id="show-chat"), Tab("Reasoning", id="show-run"), id="views")
@@ -120,7 +119,10 @@ class ChatScreen(Screen[None]):
     # Following
 
     async def _tick(self) -> None:
+        self._looks += 1
         for turn in list(self._pending):
+            if len(turn.view.nodes) > _LARGE and self._looks % 2:
+                continue
             change = turn.take()
             if change is not None:
                 self.run_pane.sync(turn, change)
@@ -159,7 +161,7 @@ class ChatScreen(Screen[None]):
         behind = [turn for turn in self._pending if turn.standing is Standing.QUEUED]
         waiting = sum(turn is not current for turn in behind)
         self._status.show(current or self._transcript.selected, waiting)
-        possible = [self.check_action(action, ()) for action in _SOMETIMES]
+        possible = [self.check_action(action, ()) for action in SOMETIMES]
         if possible != self._possible:  # a footer is made anew, which is not cheap
             self._possible = possible
             self.refresh_bindings()
@@ -198,7 +200,7 @@ class ChatScreen(Screen[None]):
         self.post_message(EffortChosen(effort))
 
     @on(EffortChosen)
-    def _effort_chosen(self, event: EffortChosen) -> None:
+    def _chosen(self, event: EffortChosen) -> None:
         self._bar.effort = self.effort = event.effort
 
     async def action_retry(self) -> None:
@@ -256,6 +258,8 @@ class ChatScreen(Screen[None]):
 
     def _reopen(self, turns: list[Turn]) -> None:
         self.run_pane.close()
+        for turn in turns:
+            self._composer.remember(turn.problem)
         self.run_worker(self._transcript.open(turns), exclusive=True)
 
     async def action_raw(self) -> None:

@@ -82,6 +82,8 @@ class RunPane(Vertical):
         self._leave_replay()
         self._tree.follow = turn.active
         self._show_all()
+        if turn.view.leader is not None:
+            self._tree.go_to(turn.view.leader)
 
     def close(self) -> None:
         """Show nothing."""
@@ -278,7 +280,7 @@ class RunPane(Vertical):
         parts = [f"{len(view.nodes)} steps"] if view.nodes else ["nothing written yet"]
         if self._replay is not None:
             parts.append("replay")
-        elif self._tree.follow:
+        elif self._tree.follow and not view.ended:
             parts.append("following")
         if self._turn.folds.all_pruned:
             parts.append("pruned shown")

@@ -56,7 +56,7 @@ async def test_the_panel_says_why_a_step_was_pruned_and_how_it_ranks() -> None:
         screen = driver.screen()
         assert "pruned: ranked below 2 others" in screen
         assert "scores 0.40" in screen
-        assert "18 tokens" in screen
+        assert "19 tokens" in screen
         assert "Tom has 5 apples." in screen
 
 

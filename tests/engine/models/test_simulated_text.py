@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 from statistics import correlation, median
 
 import numpy as np
@@ -43,6 +44,11 @@ def siblings(writer: Writer, family: int, count: int = 4) -> list[list[int]]:
     return steps
 
 
+@cache
+def families() -> list[list[list[int]]]:
+    return [siblings(Writer(seed), seed) for seed in range(40)]
+
+
 def solution(writer: Writer, seed: int) -> list[int]:
     model = SimulatedModel(writer, capacity=100_000, paths=1)
     draws, written, token = Draws(seed, ()), [], BEGIN
@@ -55,17 +61,16 @@ def solution(writer: Writer, seed: int) -> list[int]:
 
 def test_siblings_share_a_quarter_to_a_half_of_their_tokens() -> None:
     """As SpecScale measured at a temperature of 0.8."""
-    families = [siblings(Writer(seed), seed) for seed in range(40)]
-    total = sum(len(step) for family in families for step in family)
+    total = sum(len(step) for family in families() for step in family)
     distinct = sum(
         len({tuple(step[:end]) for step in family for end in range(1, len(step) + 1)})
-        for family in families
+        for family in families()
     )
     assert 0.25 <= 1 - distinct / total <= 0.5
 
 
 def test_steps_have_a_heavy_tail() -> None:
-    lengths = [len(step) for seed in range(40) for step in siblings(Writer(seed), seed)]
+    lengths = [len(step) for family in families() for step in family]
     assert 30 <= median(lengths) <= 60
     assert max(lengths) > 4 * median(lengths)
 
