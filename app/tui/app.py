@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import ClassVar
@@ -12,6 +13,7 @@ from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
+from textual.worker import WorkerError
 
 from app.tui.archive import Archive
 from app.tui.clipboard import copy_natively
@@ -68,7 +70,7 @@ class SapwoodApp(App[None]):
 
     async def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
-        self.run_worker(self._runner.work(), name="engine", exit_on_error=False)
+        self._work = self.run_worker(self._runner.work(), name="engine", exit_on_error=False)
         effort = Effort.named(self._settings.effort)
         self.chat = ChatScreen(self._runner, self._models, effort, self._log_folder, self._archive)
         await self.push_screen(self.chat)
@@ -76,6 +78,12 @@ class SapwoodApp(App[None]):
             self.notify("Conversations are not kept; the reason is told at the end.")
         if not self._settings.welcomed:
             await self.push_screen(WelcomeScreen(self._models), self._welcomed)
+
+    async def on_unmount(self) -> None:
+        """Wait until the engine's process has ended."""
+        self._work.cancel()
+        with suppress(WorkerError):
+            await self._work.wait()
 
     async def _welcomed(self, sample: str | None) -> None:
         self.remember(welcomed=True)

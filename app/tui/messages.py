@@ -23,8 +23,15 @@ class EffortChosen(Message):
 
 
 @dataclass
+class TurnClicked(Message):
+    """The user points at a turn."""
+
+    turn: Turn
+
+
+@dataclass
 class TurnSelected(Message):
-    """The user looks at another turn."""
+    """Another turn is the one that commands are for."""
 
     turn: Turn
 

@@ -169,7 +169,6 @@ class ChatScreen(Screen[None]):
     @on(TurnSelected)
     async def _selected(self, event: TurnSelected) -> None:
         turn = event.turn
-        self._transcript.select(turn)
         if turn.outlined and turn.request.log is not None:
             with suppress(CommandError):  # without its log, the outline is all there is
                 turn.load(await asyncio.to_thread(read_log, turn.request.log))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from app.tui.messages import TurnSelected
+from app.tui.messages import TurnClicked, TurnSelected
 from app.tui.turn import Turn
 from app.tui.widgets.turn_block import TurnBlock
 
@@ -37,6 +39,8 @@ class Transcript(VerticalScroll):
         """The first turn that has widgets."""
         self.selected: Turn | None = None
         self.raw = False
+        self._changing = asyncio.Lock()
+        """A block must not be removed while it is brought up to date, which would never end."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="earlier", markup=False)
@@ -51,22 +55,24 @@ class Transcript(VerticalScroll):
 
     async def add(self, turn: Turn) -> None:
         """Add a turn at the end and select it."""
-        self._turns.append(turn)
-        await self.mount(TurnBlock(turn, raw=self.raw))
+        async with self._changing:
+            self._turns.append(turn)
+            await self.mount(TurnBlock(turn, raw=self.raw))
+            while len(self._turns) - self._first > _MOUNTED:
+                await self._blocks()[0].remove()
+                self._first += 1
         self.select(turn)
         self.anchor()
-        while len(self._turns) - self._first > _MOUNTED:
-            await self._blocks()[0].remove()
-            self._first += 1
         self._tell_hidden()
 
     async def open(self, turns: Sequence[Turn]) -> None:
         """Show another conversation."""
-        await self.query(TurnBlock).remove()
-        self._turns = list(turns)
-        self._first = max(0, len(turns) - _MOUNTED)
-        self.selected = None
-        await self.mount_all([TurnBlock(turn, raw=self.raw) for turn in turns[self._first :]])
+        async with self._changing:
+            await self.query(TurnBlock).remove()
+            self._turns = list(turns)
+            self._first = max(0, len(turns) - _MOUNTED)
+            self.selected = None
+            await self.mount_all([TurnBlock(turn, raw=self.raw) for turn in turns[self._first :]])
         self._tell_hidden()
         self.anchor()
         if turns:
@@ -74,14 +80,16 @@ class Transcript(VerticalScroll):
 
     async def show(self, turn: Turn) -> None:
         """Bring the turn up to date if it is to be seen."""
-        if (block := self._block(turn)) is not None:
-            await block.show()
+        async with self._changing:
+            if (block := self._block(turn)) is not None:
+                await block.show()
 
     async def toggle_raw(self) -> None:
         """Show maths as its source, or no more."""
         self.raw = not self.raw
-        for block in self._blocks():
-            await block.show(raw=self.raw)
+        async with self._changing:
+            for block in self._blocks():
+                await block.show(raw=self.raw)
 
     def select(self, turn: Turn) -> None:
         """Mark a turn as the one that commands are for."""
@@ -91,6 +99,11 @@ class Transcript(VerticalScroll):
         for block in self._blocks():
             block.set_class(block.turn is turn, "-selected")
         self.post_message(TurnSelected(turn))
+
+    @on(TurnClicked)
+    def _clicked(self, event: TurnClicked) -> None:
+        event.stop()
+        self.select(event.turn)
 
     def action_select(self, step: int) -> None:
         if self.selected is None:
@@ -103,11 +116,12 @@ class Transcript(VerticalScroll):
 
     async def action_earlier(self) -> None:
         """Show the turns before the first; at the very first go to the top."""
-        start = max(0, self._first - _MORE)
-        earlier = [TurnBlock(turn, raw=self.raw) for turn in self._turns[start : self._first]]
-        self._first = start
-        if earlier:
-            await self.mount_all(earlier, after=0)
+        async with self._changing:
+            start = max(0, self._first - _MORE)
+            earlier = [TurnBlock(turn, raw=self.raw) for turn in self._turns[start : self._first]]
+            self._first = start
+            if earlier:
+                await self.mount_all(earlier, after=0)
         self._tell_hidden()
         self.scroll_home(animate=False)
 

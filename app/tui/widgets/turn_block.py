@@ -10,7 +10,7 @@ from textual.widgets import Static
 
 from app.narration import clock
 from app.printable import one_line, printable
-from app.tui.messages import TurnSelected
+from app.tui.messages import TurnClicked
 from app.tui.shown import as_markdown
 from app.tui.turn import Standing, Turn
 from app.tui.widgets.answer import Answer
@@ -68,7 +68,7 @@ class TurnBlock(Vertical):
             line.display = bool(words)
 
     def on_click(self, event: events.Click) -> None:
-        self.post_message(TurnSelected(self.turn))
+        self.post_message(TurnClicked(self.turn))
 
     def _head(self) -> Text:
         turn, view = self.turn, self.turn.view
