@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -30,26 +29,12 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name of the package to install for a `package:` file."""
 
 
-class _Format(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    style: Literal["marker", "turns"]
-    good: str
-    bad: str
-    opening: str = "{problem}"
-    step: str = "{step}"
-    marker: str = ""
-    after: str = ""
-    pieces: bool = False
-    good_id: int | None = None
-    bad_id: int | None = None
-    marker_id: int | None = None
-
-
 class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `models.toml`."""
 
     generators: dict[str, Entry] = {}
     verifiers: dict[str, Entry] = {}
-    formats: dict[str, _Format] = {}
+    formats: dict[str, PrmFormat] = {}
 
     def format(self, name: str) -> PrmFormat:
         """A verifier's format by name.
@@ -64,7 +49,7 @@ class Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 f"There is no verifier format '{name}'.",
                 f"The formats are {', '.join(self.formats)}.",
             )
-        return PrmFormat(name=name, **msgspec.structs.asdict(found))
+        return msgspec.structs.replace(found, name=name)
 
 
 @cache

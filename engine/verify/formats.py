@@ -12,17 +12,19 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
+import msgspec
+
 from engine.errors import EngineError
 from engine.models.base import Vocabulary
 from engine.models.chat import ChatTemplate, Message
 from engine.protocol.events import Trouble
 
 
-@dataclass(frozen=True, slots=True)
-class PrmFormat:
+class PrmFormat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One entry of `[formats]` in `models.toml`."""
 
-    name: str
+    name: str = ""
+    """Its key."""
     style: Literal["marker", "turns"]
     """`marker`: plain text with a marker token after each step, where the score is read.
     `turns`: a chat with a user turn a step, answered by the good token; the score is read where

@@ -155,8 +155,15 @@ def test_several_steps_at_once_are_scored_each(model: LlamaModel) -> None:
 
 
 def test_steps_that_become_equal_in_the_format_are_both_scored(model: LlamaModel) -> None:
-    numbered = PrmFormat("numbered", "marker", "<|good|>", "<|bad|>", "{problem}\n\n",
-                         "Step {index}: {step}", "<|step|>", pieces=True)  # fmt: skip
+    numbered = PrmFormat(
+        style="marker",
+        good="<|good|>",
+        bad="<|bad|>",
+        opening="{problem}\n\n",
+        step="Step {index}: {step}",
+        marker="<|step|>",
+        pieces=True,
+    )
     verifier = prm(model, format=numbered)
     first, second = verifier.score([(verifier.root, [s]) for s in ("One.", "Step 1: One.")])
     assert first.score is not None
