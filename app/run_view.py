@@ -13,6 +13,7 @@ from engine.protocol import (
     Answered,
     AnyEvent,
     BeamsSelected,
+    DraftsDropped,
     Memory,
     NodeOpened,
     NodesPruned,
@@ -178,6 +179,10 @@ class RunView:
                 self._advance(node, State.SCORED)
             case NodesPruned():
                 self._prune(event)
+            case DraftsDropped():
+                for lineage in event.lineages:
+                    if node := self.nodes.get(lineage):
+                        node.stage, node.reason = State.PRUNED, "a draft that was not needed"
             case BeamsSelected():
                 self._select(event)
             case Answered():

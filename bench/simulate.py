@@ -50,15 +50,15 @@ PAIRS = ("1.5B+1.5B", "1.5B+7B", "7B+1.5B")
 
 
 def mode(name: str) -> Mechanisms:
-    """A mode by name: `plain` has every switch off, `default` is what the engine does."""
+    """A mode by name: `plain` has every switch off, `exact` every one that changes nothing."""
     plain = Mechanisms(**{f.name: False for f in fields(Mechanisms) if f.type == "bool"})
     match name:
         case "plain":
             return plain
         case "deduplicate":
             return replace(plain, deduplicate=True)
-        case "default":
-            return Mechanisms()
+        case "exact":
+            return Mechanisms(drafts=True)
         case _:
             raise ValueError(f"there is no mode {name!r}")
 
@@ -279,7 +279,7 @@ def main() -> None:
     parser.add_argument("--devices", nargs="+", help="tables of bench/devices.toml; all by default")
     parser.add_argument("--pairs", nargs="+", default=PAIRS, help="GENERATOR+VERIFIER")
     parser.add_argument("--n", nargs="+", type=int, default=(8, 32))
-    parser.add_argument("--modes", nargs="+", default=("plain", "deduplicate", "default"))
+    parser.add_argument("--modes", nargs="+", default=("plain", "deduplicate", "exact"))
     parser.add_argument("--problems", type=int, default=4)
     parser.add_argument("--kernel", choices=get_args(Kernel), default="unified")
     parser.add_argument("--like", metavar="RUN", help="log of a run whose text to imitate")

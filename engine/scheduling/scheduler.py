@@ -20,7 +20,7 @@ from engine.protocol import events
 from engine.scheduling.drafts import Drafts, potential
 from engine.scheduling.node import Node, Strand
 from engine.scheduling.past import Past
-from engine.scheduling.settings import EXACT, Counts, Limits, Mechanisms
+from engine.scheduling.settings import DEFAULT, Counts, Limits, Mechanisms
 from engine.scheduling.step_times import StepTimes
 from engine.search.policy import Candidate, Ending, Group, Lineage, Policy
 from engine.verify.prm import Judged, Prm
@@ -61,7 +61,7 @@ class Scheduler:
         limits: Limits,
         emit: Emit,
         past: Past,
-        mechanisms: Mechanisms = EXACT,
+        mechanisms: Mechanisms = DEFAULT,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._generator = generator

@@ -40,8 +40,14 @@ class Searched:
 
     @property
     def tree(self) -> Tree:
-        finished = [e for e in self.events if isinstance(e, events.StepFinished)]
-        return {event.lineage: (event.text, event.ending) for event in finished}
+        nodes: Tree = {}
+        for event in self.events:
+            if isinstance(event, events.StepFinished):
+                nodes[event.lineage] = (event.text, event.ending)
+            elif isinstance(event, events.DraftsDropped):
+                for lineage in event.lineages:
+                    nodes.pop(lineage, None)
+        return nodes
 
     @property
     def scores(self) -> dict[Lineage, tuple[float, ...]]:

@@ -26,7 +26,7 @@ def endings(run: Searched) -> Counter[str]:
 def test_a_step_cut_by_its_cap_goes_on_and_a_full_context_does_not(
     seedling_generator: LlamaWeights, seedling_verifier: LlamaWeights
 ) -> None:
-    run = searched(seedling_generator, seedling_verifier, step=4, context=64, max_steps=20)
+    run = searched(seedling_generator, seedling_verifier, step=4, context=56, max_steps=20)
     assert endings(run)["length"] > 0
     assert endings(run)["context"] > 0
     parents = {lineage[:-1] for lineage in run.tree}
