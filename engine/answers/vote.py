@@ -71,7 +71,7 @@ def choose(
         aggregate: turns the step scores of a path into one.
 
     An empty answer takes part only if there is no other. The winner of a vote is represented by
-    its first voter.
+    its voter with the best score.
     """
     paths = [_Voter(c, extract(c.text), aggregate(c.scores)) for c in completions]
     voters = [voter for voter in paths if voter.answer] or paths
@@ -84,9 +84,9 @@ def choose(
         case "best":
             winner = max(voters, key=lambda voter: voter.score)
         case "majority":
-            winner = max(ballots, key=len)[0]
+            winner = _spokesman(max(ballots, key=len))
         case "weighted":
-            winner = max(ballots, key=_weight)[0]
+            winner = _spokesman(max(ballots, key=_weight))
     return Choice(
         answer=winner.answer,
         text=winner.path.text,
@@ -108,6 +108,11 @@ def _ballots(voters: Sequence[_Voter]) -> list[list[_Voter]]:
         ballot.append(voter)
         as_written[voter.answer] = ballot
     return ballots
+
+
+def _spokesman(ballot: list[_Voter]) -> _Voter:
+    """The path to be shown for an answer: of those that give it, the one with the best score."""
+    return max(ballot, key=lambda voter: voter.score)
 
 
 def _like(answer: str, ballots: Sequence[list[_Voter]]) -> list[_Voter] | None:

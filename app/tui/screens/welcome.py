@@ -13,8 +13,8 @@ from textual.widgets import Footer, Static
 from app.tui.effort import Models
 
 SAMPLE = (
-    "Tom has 14 apples. He finds 5 more. Then he gives 3 to his sister. "
-    "How many apples does Tom have now?"
+    "Lily buys 2 bags of 5 flowers each. She gives 3 flowers to Leo. "
+    "How many flowers does Lily have now?"
 )
 _WORDS = """\
 Sapwood works problems out in steps, on this machine. A small generator writes several next \
