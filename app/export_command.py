@@ -52,8 +52,12 @@ def export(what: str, format: str | None, out: Path | None) -> ExitCode:
 
 def _save(path: Path, text: str) -> None:
     """Write the file in one go: a full disk does not cost what was there before."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
+        if path.exists() and not path.is_file():  # a device or a pipe takes it as it comes
+            path.write_text(text, encoding="utf-8", newline="")
+            return
+        path = path.resolve()  # what a link points at, not the link
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
             draft.write_text(text, encoding="utf-8", newline="")
             draft.replace(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from io import TextIOWrapper
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
@@ -14,7 +14,16 @@ from app.exit_codes import ExitCode
 
 
 def prepare() -> None:
-    """Let no character of a model stop a write; what the encoding lacks becomes an escape."""
+    """Let no character of a model stop a write; what the encoding lacks becomes an escape.
+
+    A stream that the caller has closed is replaced by one that holds nothing and keeps nothing.
+    """
+    if sys.stdin is None:
+        sys.stdin = TextIOWrapper(BytesIO())
+    if sys.stdout is None:
+        sys.stdout = TextIOWrapper(BytesIO())
+    if sys.stderr is None:
+        sys.stderr = TextIOWrapper(BytesIO())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -39,7 +39,7 @@ def read_problems(path: Path) -> list[Problem]:
         CommandError: it cannot be read, or some of its lines are wrong; all are checked first.
     """
     try:
-        lines = path.read_bytes().splitlines()
+        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
     except OSError as error:
         raise CommandError(
             ExitCode.USAGE, f"{path} cannot be read ({error.strerror}). Check the path."

@@ -49,6 +49,8 @@ def _solve(request: SolveRequest, display: Display, *, log_asked: bool) -> ExitC
         if display is not Display.JSON:
             print_answer(view)
         code = exit_code(view, log_asked=log_asked)
+        if code is ExitCode.STORAGE and display is Display.QUIET:
+            output.narrate(f"sapwood: {view.warnings[-1].message}")
     except ReaderGoneError:
         raise
     except BaseException:

@@ -72,10 +72,19 @@ def generator_file(name: str) -> Path:
     """The file of a generator named by catalogue id or path.
 
     Raises:
-        EngineError: the name is unknown, or its file is not on this machine.
+        EngineError: the name is unknown, its file is not on this machine, or it is a verifier's.
     """
     entry = load().generators.get(name)
-    return _path(name, "generator", load().generators) if entry is None else _file(name, entry)
+    if entry is not None:
+        return _file(name, entry)
+    path = _path(name, "generator", load().generators)
+    if path.is_file() and read_header(path).text("sapwood.prm.format"):
+        raise EngineError(
+            Trouble.USAGE,
+            f"{path.name} is a process reward model: it scores steps and cannot write them.",
+            "Name it with --verifier, and a model that writes with --generator.",
+        )
+    return path
 
 
 def verifier_file(name: str, format: str | None) -> tuple[Path, PrmFormat]:

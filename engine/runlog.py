@@ -42,6 +42,8 @@ def read_run(path: str | Path) -> Iterator[AnyEvent]:
 def read_entries(path: str | Path) -> Iterator[Entry]:
     """Like `read_run`, with the place of each event; a file without one whole line gives none."""
     try:
+        if not Path(path).is_file() and Path(path).exists():
+            raise _not_a_log(path, "it is not a file")
         with Path(path).open("rb") as file:
             yield from _entries(path, file)
     except OSError as error:

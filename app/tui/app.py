@@ -23,9 +23,10 @@ from app.tui.messages import EffortChosen
 from app.tui.runner import Engine, Runner
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.help import HelpScreen
-from app.tui.screens.welcome import WelcomeScreen
+from app.tui.screens.welcome import SAMPLE, WelcomeScreen
 from app.tui.settings import Settings, save_settings
 from app.tui.themes import DARK, THEMES
+from app.tui.widgets.composer import Composer
 
 _TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
@@ -87,8 +88,10 @@ class SapwoodApp(App[None]):
 
     async def _welcomed(self, sample: str | None) -> None:
         self.remember(welcomed=True)
-        if sample is not None:
+        if sample == SAMPLE:
             await self.chat.ask(sample, Effort.THINK)
+        elif sample:
+            self.chat.query_one(Composer).insert(sample)
 
     @on(EffortChosen)
     def _effort_chosen(self, event: EffortChosen) -> None:

@@ -172,10 +172,10 @@ class Run:
             self._log.sync()
 
     def _log_stopped(self, error: OSError) -> Warned:
-        last = ".".join(map(str, self._last_node)) or "the root"
+        last = f"node {'.'.join(map(str, self._last_node))}" if self._last_node else "its start"
         return Warned(
             code="log",
-            message=f"The run log stopped after node {last}: {error.strerror or error}. The run "
+            message=f"The run log stopped after {last}: {error.strerror or error}. The run "
             f"goes on; what the log holds up to there, in {self.request.log}, stays valid.",
         )
 

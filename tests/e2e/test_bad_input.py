@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.seedling import generator_path
+from engine.seedling import generator_path, verifier_path
 from tests.e2e.conftest import STORY, Sapwood
 
 USAGE, MODEL, STORAGE = 2, 3, 6
@@ -57,6 +57,11 @@ def test_a_name_that_is_not_in_the_catalogue(sapwood: Sapwood) -> None:
 def test_a_generator_given_as_verifier(sapwood: Sapwood) -> None:
     result = sapwood("solve", "--verifier", generator_path(), STORY)
     refused(result, USAGE, "process reward model", "--prm-format")
+
+
+def test_a_verifier_given_as_generator(sapwood: Sapwood) -> None:
+    result = sapwood("solve", "--generator", verifier_path(), STORY)
+    refused(result, USAGE, "scores steps and cannot write", "--verifier")
 
 
 def test_a_verifier_whose_tokenizer_lacks_the_marker(sapwood: Sapwood) -> None:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.events import Key, Paste
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Static
 
@@ -26,7 +27,7 @@ arithmetic stories and nothing else, and it errs. A story like this one:
 
 
 class WelcomeScreen(ModalScreen[str | None]):
-    """Gives the sample to solve, or None."""
+    """Gives the sample to solve, what the user began to type instead, or None."""
 
     CSS_PATH = "welcome.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,6 +46,15 @@ class WelcomeScreen(ModalScreen[str | None]):
             yield Static(SAMPLE, id="sample", markup=False)
             yield Static("Enter solves it.  Esc begins without.  F1 is help at any time.")
         yield Footer()
+
+    def on_key(self, event: Key) -> None:
+        if event.is_printable and event.character:
+            event.stop()
+            self.dismiss(event.character)
+
+    def on_paste(self, event: Paste) -> None:
+        event.stop()
+        self.dismiss(event.text)
 
     def action_sample(self) -> None:
         self.dismiss(SAMPLE)
