@@ -16,6 +16,7 @@ DEMONSTRATION = "seedling"
 
 UNGUIDED = ("greedy", "majority")
 GUIDED = ("best-of-n", "weighted", "beam", "dvts", "dynamic", "vg")
+CACHES = ("f16", "q8_0", "q4_0")
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -30,6 +31,22 @@ class Number(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class Size(click.ParamType):
+    """A size in bytes, written as 6G or 900M."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        from engine.client.planning import parse_size
+
+        try:
+            return parse_size(value)
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
 
 
 _OPTIONS = (

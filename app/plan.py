@@ -11,6 +11,7 @@ import click
 from app import output
 from app.errors import CommandError
 from app.exit_codes import ExitCode
+from app.options import CACHES, Size
 from app.printable import one_line
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
 @click.option("--width", type=click.IntRange(1), default=4, help="Children of a survivor.")
 @click.option("--context", type=click.IntRange(16), default=2048, help="Tokens of a path.")
 @click.option("--gpu", metavar="NAME", help="Plan for another device, 'RTX 4070 Ti' for example.")
-@click.option("--budget", metavar="SIZE", help="Memory to use, 6G for example. Default: the free.")
+@click.option("--cache", type=click.Choice(CACHES), default="f16", help="Values of the caches.")
+@click.option(
+    "--budget",
+    type=Size(),
+    metavar="SIZE",
+    help="Memory to use, 6G for example. Default: the free.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write the plan as a JSON object.")
 def plan(
     generator: str,
@@ -32,24 +39,21 @@ def plan(
     n: int,
     width: int,
     context: int,
+    cache: str,
     gpu: str | None,
-    budget: str | None,
+    budget: int | None,
     as_json: bool,
 ) -> ExitCode:
     """Show how two models would share the memory, and why.
 
     Nothing is loaded: sizes are estimates from the models' own files, times are lower bounds.
     """
-    from engine.client.planning import Job, parse_size, plan_for
+    from engine.client.planning import CacheType, Job, plan_for
     from engine.errors import EngineError
 
+    job = Job(n=n, width=width, context=context, cache=CacheType(cache))
     try:
-        limit = None if budget is None else parse_size(budget)
-    except ValueError as error:
-        raise click.UsageError(f"--budget: {error}.") from None
-    job = Job(n=n, width=width, context=context)
-    try:
-        found = plan_for(generator, verifier, job, gpu=gpu, limit=limit)
+        found = plan_for(generator, verifier, job, gpu=gpu, limit=budget)
     except EngineError as error:
         raise CommandError(ExitCode.USAGE, f"{error.message} {error.advice}") from None
     if as_json:

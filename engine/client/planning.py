@@ -8,16 +8,19 @@ from pathlib import Path
 from engine import catalogue
 from engine.client.machine import features
 from engine.client.places import runs_dir
+from engine.errors import EngineError
 from engine.memory.devices import Device, Kind, nvidia, ram
-from engine.memory.estimate import Facts, facts
+from engine.memory.estimate import CacheType, Facts, facts
 from engine.memory.options import Job, Option
 from engine.memory.plan import MARGIN, Plan, budget_for, make_plan
 from engine.memory.record import Backend, Records, identity
 from engine.memory.sizes import parse_size, size_text
 from engine.memory.speed import named, processor, speeds
 from engine.models.gguf import read_header
+from engine.protocol.events import Trouble
+from engine.search import MAX_PATHS
 
-__all__ = ["MARGIN", "Job", "Option", "Planned", "parse_size", "plan_for", "size_text"]
+__all__ = ["MARGIN", "CacheType", "Job", "Option", "Planned", "parse_size", "plan_for", "size_text"]
 
 _BACKENDS: dict[Kind, Backend] = {Kind.RAM: "cpu", Kind.GPU: "cuda", Kind.UNIFIED: "metal"}
 
@@ -43,6 +46,12 @@ def plan_for(
     Raises:
         EngineError: a model or the device is unknown, or a file cannot be read.
     """
+    if job.n > MAX_PATHS:
+        raise EngineError(
+            Trouble.USAGE,
+            f"A search has at most {MAX_PATHS} paths, not {job.n}.",
+            "Use a smaller n.",
+        )
     host = processor()
     note = ""
     if gpu is not None:

@@ -129,15 +129,34 @@ class Answered(Event, frozen=True, tag="answered"):
     """Whether the answer is equivalent to `SolveRequest.expected`; None where none was given."""
 
 
+class ModelMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes that one model takes, by the sizes of its file and of its cache's cells."""
+
+    weights: int = 0
+    cache_used: int = 0
+    cache_free: int = 0
+    """Reserved for tokens to come."""
+    buffers: int = 0
+    """For computing, logits and the vocabulary; an estimate."""
+    offloaded: int = 0
+    """Weights and cache that are off the device while another model works; in none of the above."""
+
+
 class Memory(Event, frozen=True, tag="memory"):
-    """Bytes in use, as measured."""
+    """What the engine's memory is used for."""
 
     process: int
-    """Resident bytes of the engine's process."""
+    """Resident bytes of the engine's process, as measured."""
     generator_cells: int
     generator_capacity: int
     verifier_cells: int = 0
     verifier_capacity: int = 0
+    device: str = ""
+    """Name of the memory that `budget` is of; empty in logs of older versions."""
+    budget: int = 0
+    """Bytes of `device` that may be used in all; 0 in logs of older versions."""
+    generator: ModelMemory = ModelMemory()
+    verifier: ModelMemory = ModelMemory()
 
 
 class Throughput(Event, frozen=True, tag="throughput"):

@@ -36,3 +36,17 @@ def test_mistakes_are_told_as_such(sapwood: Sapwood) -> None:
     unknown = sapwood("plan", "--gpu", "Voodoo 2")
     assert unknown.code == 2
     assert "RTX 4090" in unknown.err
+
+
+def test_more_paths_than_a_search_can_have_are_refused(sapwood: Sapwood) -> None:
+    ran = sapwood("plan", "--n", "300")
+    assert ran.code == 2
+    assert "at most 256 paths, not 300" in ran.err
+
+
+def test_a_quantised_cache_takes_less(sapwood: Sapwood) -> None:
+    sizes = [
+        json.loads(sapwood("plan", "--cache", cache, "--json").out)["plan"]["options"][0]["bytes"]
+        for cache in ("f16", "q8_0")
+    ]
+    assert sizes[1] < sizes[0]
