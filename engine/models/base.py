@@ -100,6 +100,19 @@ class TokenModel(Protocol):
         """
         ...
 
+    def hidden(self, spans: Sequence[Span]) -> np.ndarray:
+        """Append the spans as `forward` does and return hidden states instead of logits.
+
+        Returns:
+            float32, shape (wanted positions, width): the last layer's states after the final
+            norm, which the output matrix would turn into logits. Valid until the next call.
+
+        Raises:
+            Interrupted: a stop was asked for while computing.
+            EngineError: the backend failed, or has no hidden states.
+        """
+        ...
+
 
 class Interrupted(Exception):  # noqa: N818 - it is no error
     """A computation ended early because its stop signal was set."""

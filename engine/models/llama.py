@@ -88,6 +88,8 @@ class LlamaWeights:
         self.vocabulary = LlamaVocabulary(llama_cpp.llama_model_get_vocab(self.pointer))
         self.name = self.header.text("general.name") or path.stem
         self.trained_context = int(llama_cpp.llama_model_n_ctx_train(self.pointer))
+        self.width = int(llama_cpp.llama_model_n_embd(self.pointer))
+        """Values of a hidden state."""
 
     def _refuse_what_cannot_fork(self) -> None:
         recurrent = llama_cpp.llama_model_is_recurrent(self.pointer)
@@ -173,6 +175,8 @@ class LlamaModel:
         self._taken = 0
         """Cells in use or dropped and not yet swept."""
         self._batch = _Batch(self._batch_size)
+        self._width = weights.width
+        self._gives_hidden = False
 
     def watch(self, stop: StopSignal) -> None:
         """Give up computing when `stop` is set, from now on."""
@@ -229,7 +233,36 @@ class LlamaModel:
                 parts.append(rows.copy() if columns is None else rows[:, columns])
         return np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
 
+    def hidden(self, spans: Sequence[Span]) -> np.ndarray:
+        # In this mode llama.cpp makes every token an output and still computes its logits, so a
+        # batch may have no more tokens than the output buffer has rows.
+        self._give_hidden(True)
+        parts: list[np.ndarray] = []
+        for piece in _pieces(spans, self._outputs, self._outputs):
+            self._compute(piece)
+            rows = self._batch.wanted_rows()
+            pointer = llama_cpp.llama_get_embeddings(self._context)
+            states = np.ctypeslib.as_array(pointer, shape=(self._batch.size, self._width))
+            parts.append(states[rows])
+        return np.concatenate(parts) if parts else np.empty((0, self._width), np.float32)
+
+    def _give_hidden(self, hidden: bool) -> None:
+        if hidden != self._gives_hidden:  # a switch makes llama.cpp plan its buffers anew
+            llama_cpp.llama_set_embeddings(self._context, hidden)
+            self._gives_hidden = hidden
+
     def _decode(self, spans: Sequence[Span]) -> np.ndarray:
+        self._give_hidden(False)
+        self._compute(spans)
+        count = self._batch.outputs
+        if count == 0:
+            return np.empty((0, self.vocabulary.size), np.float32)
+        # ctypes makes a pointer type with a cost; one view over the whole buffer is enough.
+        pointer = llama_cpp.llama_get_logits(self._context)
+        return np.ctypeslib.as_array(pointer, shape=(count, self.vocabulary.size))
+
+    def _compute(self, spans: Sequence[Span]) -> None:
+        """Append spans that fit into one batch."""
         self._batch.clear()
         self._sweep(sum(len(span.tokens) for span in spans))
         for span in spans:
@@ -243,12 +276,6 @@ class LlamaModel:
             raise EngineError(
                 Trouble.ENGINE, f"llama.cpp failed to compute a batch of {self.name}: {reason}."
             )
-        count = self._batch.outputs
-        if count == 0:
-            return np.empty((0, self.vocabulary.size), np.float32)
-        # ctypes makes a pointer type with a cost; one view over the whole buffer is enough.
-        pointer = llama_cpp.llama_get_logits(self._context)
-        return np.ctypeslib.as_array(pointer, shape=(count, self.vocabulary.size))
 
     def close(self) -> None:
         if self._context:
@@ -294,15 +321,15 @@ class _Batch:
         self.native.n_seq_id = self._count.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
         self.native.logits = self._wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8))
         self.native.seq_id = ctypes.cast(self._sets, ctypes.POINTER(ctypes.POINTER(ctypes.c_int32)))
-        self._size = 0
+        self.size = 0
         self.outputs = 0
 
     def clear(self) -> None:
-        self._size = self.outputs = 0
+        self.size = self.outputs = 0
         self._keep.clear()
 
     def add(self, span: Span, position: int) -> None:
-        start, count = self._size, len(span.tokens)
+        start, count = self.size, len(span.tokens)
         end = start + count
         self._token[start:end] = span.tokens
         self._position[start:end] = np.arange(position, position + count)
@@ -316,7 +343,11 @@ class _Batch:
         pointer = paths.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
         for index in range(start, end):
             self._sets[index] = pointer
-        self._size = self.native.n_tokens = end
+        self.size = self.native.n_tokens = end
+
+    def wanted_rows(self) -> np.ndarray:
+        """Places of the wanted tokens in the batch, in order."""
+        return np.flatnonzero(self._wanted[: self.size])
 
 
 def _pieces(spans: Sequence[Span], tokens: int, outputs: int) -> list[list[Span]]:

@@ -10,10 +10,12 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from engine.errors import EngineError
 from engine.models.base import Span, Vocabulary
 from engine.models.cells import CellCount
 from engine.models.simulated_clock import Timing
 from engine.models.simulated_text import SimulatedVocabulary
+from engine.protocol.events import Trouble
 
 S = TypeVar("S")
 
@@ -97,6 +99,9 @@ class SimulatedModel:
             self._timing.charge(sizes, len(wanted), self.used)
         rows = self._process.logits(wanted)
         return rows if columns is None else rows[:, columns]
+
+    def hidden(self, spans: Sequence[Span]) -> np.ndarray:
+        raise EngineError(Trouble.MODEL, "A simulated model has no hidden states.")
 
     def _append(self, span: Span) -> list[Any]:
         """Append a span; returns the states at its wanted positions."""

@@ -1,0 +1,1 @@
+"""Trained models as their makers publish them: tensors by name, in safetensors or pickles."""

@@ -1,0 +1,172 @@
+"""Heads of process reward models: from a hidden state to a score, evaluated in numpy.
+
+A head is recognised by the names and shapes of its tensors alone, in a whole checkpoint as well as
+in a file of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine.checkpoints.folder import open_files
+from engine.checkpoints.tensors import StoredTensor, values
+from engine.errors import EngineError
+from engine.protocol.events import Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """How one family of models names its head."""
+
+    about: str
+    layers: tuple[str, ...]
+    """Names of the linear layers, first to last; ReLU stands between two."""
+    outputs: int
+    """1: the sigmoid of the output is the score. 2: the softmax's second share."""
+
+
+_FAMILIES = (
+    _Family("Skywork-o1-Open-PRM", ("v_head.summary",), 1),
+    _Family("Qwen2.5-Math-PRM", ("score.0", "score.2"), 2),
+    _Family("token classification", ("score",), 2),
+    _Family("ReasonFlux-PRM-1.5B", ("",), 1),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Head:
+    """Linear layers with ReLU between them; sigmoid of one output, or softmax of two."""
+
+    about: str
+    """The family it was recognised as."""
+    layers: tuple[tuple[np.ndarray, np.ndarray | None], ...]
+    """Weight (outputs, inputs) and bias (outputs,) of each, float32."""
+    tensors: dict[str, np.ndarray]
+    """The same by their names in the checkpoint."""
+
+    @property
+    def width(self) -> int:
+        """Values of the hidden state it reads."""
+        return self.layers[0][0].shape[1]
+
+    def __call__(self, hidden: np.ndarray) -> np.ndarray:
+        """Scores from 0 to 1, shape (rows,), of hidden states of shape (rows, width)."""
+        last = len(self.layers) - 1
+        for index, (weight, bias) in enumerate(self.layers):
+            hidden = hidden @ weight.T
+            if bias is not None:
+                hidden = hidden + bias
+            if index < last:
+                hidden = np.maximum(hidden, 0)
+        logits = hidden.astype(np.float64)
+        margin = logits[:, 0] if logits.shape[1] == 1 else logits[:, 1] - logits[:, 0]
+        return 1.0 / (1.0 + np.exp(np.clip(-margin, -700, 700)))
+
+
+def head_tensors(names: Mapping[str, object]) -> set[str]:
+    """Of the names in a checkpoint, those of its head; none where it has no known one."""
+    found = _family(names)
+    if found is None:
+        return set()
+    return {name for layer in found.layers for name in _names(layer) if name in names}
+
+
+def find_head(tensors: Mapping[str, StoredTensor], place: str) -> Head:
+    """The head among the tensors of a checkpoint or a head's own file.
+
+    Args:
+        place: what the tensors are of, for messages.
+
+    Raises:
+        EngineError: there is no head of a known family, its shapes do not fit together, or it
+            holds values that are no numbers.
+    """
+    family = _family(tensors)
+    if family is None:
+        raise EngineError(
+            Trouble.MODEL,
+            f"{place} has no head that scores steps: none of its tensors is called "
+            f"{', '.join(f'{f.layers[0]}.weight' for f in _FAMILIES[:3])}.",
+            "Take the checkpoint of a process reward model, not of the model it was made from.",
+        )
+    layers: list[tuple[np.ndarray, np.ndarray | None]] = []
+    read: dict[str, np.ndarray] = {}
+    inputs: int | None = None
+    for index, name in enumerate(family.layers):
+        outputs = family.outputs if index == len(family.layers) - 1 else None
+        weight_name, bias_name = _names(name)
+        weight = _weight(tensors[weight_name], inputs, outputs, place)
+        read[weight_name] = weight
+        bias = None
+        if bias_name in tensors:
+            bias = read[bias_name] = _checked(tensors[bias_name], (len(weight),), place)
+        layers.append((weight, bias))
+        inputs = len(weight)
+    return Head(family.about, tuple(layers), read)
+
+
+def read_head(path: Path, width: int) -> Head:
+    """The head in a file of its own, or in the file of a checkpoint that it is in.
+
+    Args:
+        width: values of a hidden state of the model that it is to read.
+
+    Raises:
+        EngineError: the file cannot be used, has no known head, or has one for another model.
+    """
+    head = find_head(open_files([path]), path.name)
+    if head.width != width:
+        raise EngineError(
+            Trouble.MODEL,
+            f"The head in {path.name} belongs to another model: it reads hidden states of "
+            f"{head.width:,} values, and this model's have {width:,}.",
+            "Take the head from the checkpoint that the model file was made from.",
+        )
+    return head
+
+
+def _family(names: Mapping[str, object]) -> _Family | None:
+    for family in _FAMILIES:
+        if all(_names(layer)[0] in names for layer in family.layers):
+            return family
+    return None
+
+
+def _names(layer: str) -> tuple[str, str]:
+    dot = f"{layer}." if layer else ""
+    return f"{dot}weight", f"{dot}bias"
+
+
+def _weight(
+    tensor: StoredTensor, inputs: int | None, outputs: int | None, place: str
+) -> np.ndarray:
+    shape = tensor.shape
+    if len(shape) != 2 or (outputs is not None and shape[0] != outputs):
+        raise _misshapen(tensor, f"({outputs or 'any'}, {inputs or 'width'})", place)
+    return _checked(tensor, (shape[0], inputs or shape[1]), place)
+
+
+def _checked(tensor: StoredTensor, shape: tuple[int, ...], place: str) -> np.ndarray:
+    if tensor.shape != shape or 0 in shape:
+        raise _misshapen(tensor, str(shape), place)
+    found = values(tensor)
+    if not np.isfinite(found).all():
+        raise EngineError(
+            Trouble.MODEL,
+            f"The head in {place} is damaged: {tensor.name} holds values that are no numbers.",
+            "Download it again.",
+        )
+    return found
+
+
+def _misshapen(tensor: StoredTensor, wanted: str, place: str) -> EngineError:
+    return EngineError(
+        Trouble.MODEL,
+        f"The head in {place} is of no kind that Sapwood knows: {tensor.name} has the shape "
+        f"{tensor.shape}, not {wanted}.",
+        "Choose another process reward model.",
+    )
