@@ -20,7 +20,7 @@ from engine.protocol import AnyEvent, RunStarted, SolveRequest
 
 def log_folder() -> Path | None:
     """The folder for the logs of runs, or None, told to the user, where none can be kept."""
-    from engine.client.places import runs_dir
+    from engine.places import runs_dir
 
     try:
         folder = runs_dir()

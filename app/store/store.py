@@ -17,7 +17,7 @@ from app.run_view import RunView
 from app.store.database import Database
 from app.store.records import Found, Message, Role, Session, State, title_of
 from app.store.runs import result_of
-from engine.client.places import runs_dir
+from engine.places import runs_dir
 
 _SESSION = """
     SELECT session.*, (SELECT count(*) FROM message WHERE message.session = session.id) AS messages

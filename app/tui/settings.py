@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from app.tui.effort import Models
-from engine.client.places import runs_dir
+from engine.places import runs_dir
 
 
 class Settings(msgspec.Struct, kw_only=True):

@@ -27,7 +27,7 @@ def open_app() -> ExitCode:
     from app.tui.settings import load_settings
     from app.tui.stderr_guard import stderr_guard
     from engine.client import LocalEngine
-    from engine.client.places import log_dir
+    from engine.places import log_dir
 
     folder = log_folder()
     archive = open_archive()

@@ -17,11 +17,11 @@ import psutil
 
 from engine import catalogue
 from engine.client.local import LocalEngine
-from engine.client.places import runs_dir
 from engine.client.wheels import cuda_wheel, install_command
 from engine.errors import EngineError
 from engine.memory.devices import Device, Kind, Nvidia, nvidia, ram
 from engine.memory.speed import speeds
+from engine.places import runs_dir
 from engine.protocol import Answered, RunFailed, RunFinished, Search, SolveRequest
 
 __all__ = ["Device", "Kind", "Machine", "Nvidia", "SelfTest", "describe", "self_test"]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from engine import catalogue
 from engine.client.machine import features
-from engine.client.places import runs_dir
 from engine.errors import EngineError
 from engine.memory.devices import Device, Kind, nvidia, ram
 from engine.memory.estimate import CacheType, Facts, facts
@@ -17,6 +16,7 @@ from engine.memory.record import Backend, Records, identity
 from engine.memory.sizes import parse_size, size_text
 from engine.memory.speed import named, processor, speeds
 from engine.models.gguf import read_header
+from engine.places import runs_dir
 from engine.protocol.events import Trouble
 from engine.search import MAX_PATHS
 

@@ -6,7 +6,7 @@ import contextlib
 import time
 from pathlib import Path
 
-from engine.client.places import runs_dir
+from engine.places import runs_dir
 
 _PREFIX = "unsaved-"
 _DAYS = 14

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from engine.client.places import log_dir
+from engine.places import log_dir
 
 _KEPT = 4
 """Files kept: each worker has its own, and several programs may run at once."""

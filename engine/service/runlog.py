@@ -9,8 +9,8 @@ from io import FileIO
 from pathlib import Path
 
 from engine.errors import EngineError
+from engine.lock import try_lock
 from engine.protocol import Trouble
-from engine.service.lock import try_lock
 from engine.service.syncer import Syncer
 
 

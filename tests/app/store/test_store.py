@@ -9,7 +9,7 @@ import pytest
 
 from app.errors import CommandError
 from app.store import TITLE, Role, State, Store, store_path
-from engine.client.places import runs_dir
+from engine.places import runs_dir
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 
 from engine.client import memory_kills
 from engine.client.memory_kills import count_memory_kills
-from engine.client.places import log_dir, runs_dir
 from engine.client.unsaved import new_log, remove_old_logs
 from engine.client.worker_log import WorkerLog
+from engine.places import log_dir, runs_dir
 
 
 def test_one_variable_moves_everything(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

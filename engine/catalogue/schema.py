@@ -1,0 +1,78 @@
+"""What `models.toml` may say."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from engine.errors import EngineError
+from engine.memory.devices import Kind
+from engine.memory.estimate import CacheType
+from engine.memory.options import Strategy
+from engine.protocol.events import Trouble
+from engine.verify.formats import PrmFormat
+
+Role = Literal["generator", "verifier"]
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model of the catalogue."""
+
+    file: str
+    """Where its file is; `engine.catalogue.sources` reads it."""
+    licence: str = ""
+    about: str = ""
+    family: str = ""
+    """Architecture, in the words of GGUF."""
+    context: int | None = None
+    """Tokens of the longest path it is good for."""
+    format: str | None = None
+    """Key of `[formats]`, of a verifier that scores with the logits of tokens."""
+    head: str | None = None
+    """Kind of the scoring head, of a verifier that has one of its own."""
+    package: str | None = None
+    """Name of the package to install for a `package:` file."""
+
+
+class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What to run on a class of machines."""
+
+    device: Kind
+    free: str
+    """Memory that is free at the least, as a size such as `7G`."""
+    generator: str
+    verifier: str | None = None
+    cache: CacheType = CacheType.F16
+    n: int = 8
+    width: int = 4
+    context: int = 2048
+    strategy: Strategy = Strategy.COLLOCATED
+    """How the two share that memory."""
+
+
+class Catalogue(msgspec.Struct, frozen=True):
+    """The content of `models.toml`, with the user's own entries."""
+
+    generators: dict[str, Entry] = {}
+    verifiers: dict[str, Entry] = {}
+    formats: dict[str, PrmFormat] = {}
+    presets: dict[str, Preset] = {}
+
+    def entries(self, role: Role) -> dict[str, Entry]:
+        return self.generators if role == "generator" else self.verifiers
+
+    def format(self, name: str) -> PrmFormat:
+        """A verifier's format by name.
+
+        Raises:
+            EngineError: there is none of that name.
+        """
+        found = self.formats.get(name)
+        if found is None:
+            raise EngineError(
+                Trouble.USAGE,
+                f"There is no verifier format '{name}'.",
+                f"The formats are {', '.join(self.formats)}.",
+            )
+        return msgspec.structs.replace(found, name=name)

@@ -1,0 +1,112 @@
+"""Files of the hub that are on this machine: fetched by Sapwood, or by others into their cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from engine.places import models_dir
+
+_PARTIAL = ".partial"
+"""Folder of what is not whole yet; on the same volume, so that placing is a rename."""
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """What the hub said of a file when it was fetched; kept beside it."""
+
+    repository: str
+    file: str
+    commit: str
+    size: int
+    checksum: str
+    """SHA-256 or git's SHA-1 in hexadecimal; empty where the hub has none."""
+
+
+def stored(repository: str, file: str) -> Path:
+    """Where Sapwood keeps a file of the hub."""
+    return models_dir() / repository / file
+
+
+def find(repository: str, file: str) -> Path | None:
+    """A file of the hub that is whole and on this machine."""
+    own = stored(repository, file)
+    return own if own.is_file() else _in_cache(repository, file)
+
+
+def origin(path: Path) -> Origin | None:
+    """What is known of a file that Sapwood fetched."""
+    try:
+        return msgspec.json.decode(_origin_file(path).read_bytes(), type=Origin)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def partial(repository: str, file: str) -> Path:
+    """Where a file is while it is fetched. A lock and the hub's words for it lie beside it."""
+    return models_dir() / _PARTIAL / f"{repository}/{file}".replace("/", "--")
+
+
+def place(part: Path, of: Origin) -> Path:
+    """Move what is whole and checked to where it is used, at once or not at all.
+
+    Raises:
+        OSError: it cannot be moved.
+    """
+    path = stored(of.repository, of.file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _origin_file(path).write_bytes(msgspec.json.encode(of))
+    part.replace(path)
+    return path
+
+
+def remove(repository: str, file: str) -> int:
+    """Delete what Sapwood has of a file, whole or in part. Other programs' caches stay.
+
+    Returns:
+        Bytes that were freed.
+
+    Raises:
+        OSError: it cannot be deleted.
+    """
+    path = stored(repository, file)
+    freed = 0
+    for found in (path, partial(repository, file)):
+        if found.is_file():
+            freed += found.stat().st_size
+            found.unlink()
+    _origin_file(path).unlink(missing_ok=True)
+    for folder in (path.parent, *path.parent.parents):
+        if folder == models_dir() or not folder.is_dir() or any(folder.iterdir()):
+            break
+        folder.rmdir()
+    return freed
+
+
+def cache_dir() -> Path:
+    """The cache that huggingface_hub and the programs built on it share."""
+    if folder := os.environ.get("HF_HUB_CACHE"):
+        return Path(folder).expanduser()
+    home = os.environ.get("HF_HOME")
+    if home is None:
+        home = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118
+    return Path(home).expanduser() / "hub"
+
+
+def _in_cache(repository: str, file: str) -> Path | None:
+    """The file in the shared cache, of the commit that `main` was when it was last looked at.
+
+    Files appear in a snapshot only once they are whole.
+    """
+    folder = cache_dir() / f"models--{repository.replace('/', '--')}"
+    try:
+        commit = (folder / "refs" / "main").read_text("utf-8").strip()
+        path = folder / "snapshots" / commit / file
+        return path if path.is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _origin_file(path: Path) -> Path:
+    return path.with_name(path.name + ".origin.json")
