@@ -28,9 +28,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context: int | None = None
     """Tokens of the longest path it is good for."""
     format: str | None = None
-    """Key of `[formats]`, of a verifier that scores with the logits of tokens."""
-    head: str | None = None
-    """Kind of the scoring head, of a verifier that has one of its own."""
+    """Key of `[formats]`, of a verifier."""
     package: str | None = None
     """Name of the package to install for a `package:` file."""
 

@@ -1,23 +1,28 @@
-"""Formats of token-logit process reward models: how a path is written down and read off.
+"""Formats of process reward models: how a path is written down and read off.
 
 A format is data (in `models.toml`): its text for a problem and some steps ends exactly where the
-score of the last step is read, as the softmax over the logits of a good and a bad token.
+score of the last step is read, either as the softmax over the logits of a good and a bad token or
+by the model's own head from its hidden state.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
 import msgspec
+import numpy as np
 
 from engine.errors import EngineError
-from engine.models.base import Vocabulary
+from engine.models.base import Span, TokenModel, Vocabulary
 from engine.models.chat import ChatTemplate, Message
 from engine.protocol.events import Trouble
+from engine.verify.heads import Head
+
+_FIELD = re.compile(r"(\{problem\}|\{step\}|\{index\})")
 
 
 class PrmFormat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -25,14 +30,18 @@ class PrmFormat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     name: str = ""
     """Its key."""
-    style: Literal["marker", "turns"]
-    """`marker`: plain text with a marker token after each step, where the score is read.
+    style: Literal["marker", "turns", "end"]
+    """`marker`: text with a marker token after each step, where the score is read.
     `turns`: a chat with a user turn a step, answered by the good token; the score is read where
-    that answer is predicted."""
-    good: str
+    that answer is predicted.
+    `end`: plain text; the score is read at a step's last token."""
+    head: bool = False
+    """Scored by a head on the hidden state, and not by the logits of two tokens."""
+    good: str = ""
     """Text of the token that stands for a right step."""
-    bad: str
+    bad: str = ""
     opening: str = "{problem}"
+    """Layouts may name control tokens; what they are filled with is always plain text."""
     step: str = "{step}"
     """May use `{step}` and `{index}`, which counts from 1."""
     marker: str = ""
@@ -40,10 +49,20 @@ class PrmFormat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Text between a marker and the next step."""
     pieces: bool = False
     """Trained on text that was tokenized piece by piece (opening, then each step)."""
+    lines: bool = False
+    """The marker stands after each line of a step; the score is read at the last one."""
     good_id: int | None = None
     """Ids the tokens must have, where the model's documentation states them."""
     bad_id: int | None = None
     marker_id: int | None = None
+    ids: dict[str, int] = {}
+    """Ids that control tokens of the layouts must have."""
+
+    def __post_init__(self) -> None:
+        if not self.head and not (self.good and self.bad):
+            raise ValueError("without a head, a good and a bad token are needed")
+        if self.style == "marker" and not self.marker:
+            raise ValueError("the style 'marker' needs a marker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +72,21 @@ class BoundFormat:
     format: PrmFormat
     vocabulary: Vocabulary
     template: ChatTemplate
-    good: int
-    bad: int
+    pair: tuple[int, int] | None
+    """The good and the bad token, unless a head scores."""
     marker: int | None
+    head: Head | None = None
+
+    def scores(self, model: TokenModel, spans: Sequence[Span]) -> np.ndarray:
+        """Append the spans; scores from 0 to 1 at their wanted positions, in order."""
+        if self.head is not None:
+            return self.head(model.hidden(spans))
+        return _softmax_first(model.forward(spans, self.pair))
 
     def opening(self, problem: str) -> list[int]:
         """Tokens before the first step."""
         if self.format.pieces:
-            return self.vocabulary.tokenize(self.format.opening.format(problem=problem), bos=True)
+            return self._tokens(_fill(self.format.opening, {"problem": problem}), bos=True)
         # The end of an opening may merge with the beginning of a step. What every step leaves
         # as it is, is what these differ after.
         samples = [self._whole(problem, [step]) for step in ("1", "a", "(", "Step 2")]
@@ -77,9 +103,9 @@ class BoundFormat:
         if self.format.pieces:
             return self._by_itself(steps)
         whole = self._whole(problem, steps)
-        if whole[: len(before)] == list(before):
-            tokens = whole[len(before) :]
-            if self.marker is None or tokens[-1:] == [self.marker]:
+        tokens = whole[len(before) :]
+        if tokens and whole[: len(before)] == list(before):
+            if self.marker is None or tokens[-1] == self.marker:
                 return tokens
         elif self.format.style == "turns":
             raise EngineError(
@@ -92,23 +118,39 @@ class BoundFormat:
         return self._by_itself(steps)
 
     def _by_itself(self, steps: Sequence[str]) -> list[int]:
-        assert self.marker is not None
-        after = self.format.after if len(steps) > 1 else ""
-        text = after + self._step(len(steps), steps[-1])
-        return [*self.vocabulary.tokenize(text), self.marker]
+        marker = [] if self.marker is None else [self.marker]
+        before = [_Part(self.format.after, layout=True)] if len(steps) > 1 else []
+        tokens: list[int] = []
+        for line in steps[-1].split("\n") if self.format.lines else [steps[-1]]:
+            tokens += self._tokens([*before, *self._step(len(steps), line)]) + marker
+            before = []
+        return tokens or self.vocabulary.tokenize("\n")  # the score needs a place
 
-    def _step(self, index: int, step: str) -> str:
+    def _step(self, index: int, step: str) -> list[_Part]:
         layout = self.format.step
         if "{index}" in layout and re.match(r"Step \d+\b", step):
             layout = "{step}" + layout.partition("{step}")[2]
-        return layout.format(step=step, index=index)
+        return _fill(layout, {"step": step, "index": str(index)})
 
     def _whole(self, problem: str, steps: Sequence[str]) -> list[int]:
         if self.format.style == "turns":
             return self.template.encode(self.vocabulary, list(self._turns(problem, steps)))
-        opening = self.format.opening.format(problem=problem)
-        written = (self._step(i, step) + self.format.marker for i, step in enumerate(steps, 1))
-        return self.vocabulary.tokenize(opening + self.format.after.join(written), bos=True)
+        parts = _fill(self.format.opening, {"problem": problem})
+        for index, step in enumerate(steps, 1):
+            if index > 1:
+                parts.append(_Part(self.format.after, layout=True))
+            parts += [*self._step(index, step), _Part(self.format.marker, layout=True)]
+        return self._tokens(parts, bos=True)
+
+    def _tokens(self, parts: Sequence[_Part], *, bos: bool = False) -> list[int]:
+        """Tokens of parts that follow each other; no step or problem becomes a control token."""
+        tokenize = self.vocabulary.tokenize
+        if all(tokenize(p.text, special=True) == tokenize(p.text) for p in parts if not p.layout):
+            return tokenize("".join(part.text for part in parts), special=True, bos=bos)
+        tokens = tokenize("", bos=bos)
+        for part in parts:
+            tokens += tokenize(part.text, special=part.layout)
+        return tokens
 
     def _turns(self, problem: str, steps: Sequence[str]) -> Iterator[Message]:
         for index, step in enumerate(steps):
@@ -118,17 +160,50 @@ class BoundFormat:
             yield {"role": "user", "content": layout.format(problem=problem, step=step)}
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    text: str
+    layout: bool
+    """Written by the format, so that control tokens are read in it."""
+
+
+def _fill(layout: str, contents: Mapping[str, str]) -> list[_Part]:
+    pieces = _FIELD.split(layout)
+    return [
+        _Part(contents[piece[1:-1]], layout=False) if index % 2 else _Part(piece, layout=True)
+        for index, piece in enumerate(pieces)
+    ]
+
+
+def _softmax_first(pair: np.ndarray) -> np.ndarray:
+    """Softmax over two columns, the first one's share."""
+    difference = pair[:, 1].astype(np.float64) - pair[:, 0]
+    return 1.0 / (1.0 + np.exp(np.clip(difference, -700, 700)))
+
+
 def _all_equal(tokens: Sequence[int]) -> bool:
     return len(set(tokens)) == 1
 
 
-def bind(format: PrmFormat, vocabulary: Vocabulary, template: ChatTemplate) -> BoundFormat:
+def bind(
+    format: PrmFormat, vocabulary: Vocabulary, template: ChatTemplate, head: Head | None = None
+) -> BoundFormat:
     """Check a format against a model.
+
+    Args:
+        head: the model's, for a format that is scored by one.
 
     Raises:
         EngineError: a marker or score token is not exactly one token of this vocabulary, or not
-            the one that the format's model is known to have.
+            the one that the format's model is known to have; or there is no head.
     """
+    if format.head and head is None:
+        raise EngineError(
+            Trouble.MODEL,
+            f"A verifier of the format '{format.name}' scores with a head of its own, and this "
+            "file comes without one.",
+            "Convert it from its checkpoint with: sapwood models convert",
+        )
 
     def single(role: str, text: str, expected: int | None) -> int:
         tokens = vocabulary.tokenize(text, special=True)
@@ -145,14 +220,14 @@ def bind(format: PrmFormat, vocabulary: Vocabulary, template: ChatTemplate) -> B
             )
         return tokens[0]
 
-    marker = None
+    for text, expected in format.ids.items():
+        single("control token", text, expected)
+    marker = pair = None
     if format.style == "marker":
         marker = single("step marker", format.marker, format.marker_id)
-    return BoundFormat(
-        format,
-        vocabulary,
-        template,
-        good=single("good token", format.good, format.good_id),
-        bad=single("bad token", format.bad, format.bad_id),
-        marker=marker,
-    )
+    if not format.head:
+        pair = (
+            single("good token", format.good, format.good_id),
+            single("bad token", format.bad, format.bad_id),
+        )
+    return BoundFormat(format, vocabulary, template, pair, marker, head if format.head else None)

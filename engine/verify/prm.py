@@ -1,4 +1,4 @@
-"""Incremental scoring with a token-logit PRM: its own KV tree, fed only what is new.
+"""Incremental scoring with a PRM: its own KV tree, fed only what is new.
 
 A step's score depends on nothing after its marker, so a path is scored by appending the new step
 to the cache of its parent. Steps with equal beginnings share their cells: a batch is laid out as a
@@ -163,8 +163,7 @@ class Prm:
             for span, steps in _share(group, 0):
                 spans.append(span)
                 marked += steps
-        pair = self._forward(spans)
-        for steps, score in zip(marked, _softmax_first(pair), strict=True):
+        for steps, score in zip(marked, self._scores(spans), strict=True):
             for judged in steps:
                 judged.score = float(score)
         for leaf in leaves:
@@ -179,12 +178,12 @@ class Prm:
         claimed = self._tree.claim(stem)
         if claimed is not None:
             path, tokens = claimed
-            self._forward([Span((path,), tokens, ())])
+            self._scores([Span((path,), tokens, ())])
             self._tree.settle(path, stem)
 
-    def _forward(self, spans: Sequence[Span]) -> np.ndarray:
+    def _scores(self, spans: Sequence[Span]) -> np.ndarray:
         self.fed_tokens += sum(len(span.tokens) for span in spans)
-        return self.model.forward(spans, (self._format.good, self._format.bad))
+        return self._format.scores(self.model, spans)
 
     def _prepare(self, judged: Judged) -> _Leaf | None:
         base = self._tree.nearest(judged.stem)
@@ -230,9 +229,3 @@ def _share(leaves: list[_Leaf], start: int) -> Iterator[tuple[Span, list[list[Ju
             branches[leaf.tokens[end]].append(leaf)
     for branch in branches.values():
         yield from _share(branch, end)
-
-
-def _softmax_first(pair: np.ndarray) -> np.ndarray:
-    """Softmax over two columns, the first one's share."""
-    difference = pair[:, 1].astype(np.float64) - pair[:, 0]
-    return 1.0 / (1.0 + np.exp(np.clip(difference, -700, 700)))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from engine import catalogue
 from engine.errors import EngineError
 from engine.models.chat import ChatTemplate
 from engine.models.llama import LlamaWeights
-from engine.verify.formats import BoundFormat, bind
+from engine.verify.formats import BoundFormat, PrmFormat, bind
+from engine.verify.heads import Head
 from tests.engine.models.test_chat import LLAMA
 from tests.engine.verify.fakes import FakeVocabulary
 
@@ -26,11 +28,16 @@ LLAMA_3 = FakeVocabulary(
     },
     bos=128000,
 )
+QWEN = FakeVocabulary(
+    {"\n": 198, "\n\n": 271, ".\n\n": 382},
+    {"<|im_start|>": 151644, "<|im_end|>": 151645, "<extra_0>": 151651},
+)
+HEAD = Head("", ((np.ones((1, 4), np.float32), None),), {})
 LLAMA_TEMPLATE = ChatTemplate(LLAMA, bos="<|begin_of_text|>")
 
 
 def bound(name: str, vocabulary: FakeVocabulary, template: ChatTemplate) -> BoundFormat:
-    return bind(catalogue.load().format(name), vocabulary, template)
+    return bind(catalogue.load().format(name), vocabulary, template, HEAD)
 
 
 def fed(format: BoundFormat, problem: str, steps: Sequence[str]) -> list[list[int]]:
@@ -70,6 +77,72 @@ def test_rlhflow_answers_every_turn_but_the_last_with_plus() -> None:
     assert text_of(format, "1 plus 1?", ["One.", "Two."]) == (
         f"«<|begin_of_text|>»{user}1 plus 1? One.{end}{assistant}«+»{end}{user}Two.{end}{assistant}"
     )
+
+
+def test_qwens_prm_ends_each_step_of_the_assistants_turn_with_its_marker() -> None:
+    format = bound("qwen2.5-math-prm", QWEN, NO_TEMPLATE)
+    assert text_of(format, "1 plus 1?", ["One.", "Two."]) == (
+        "«<|im_start|>»system«\n»Please reason step by step, and put your final answer within "
+        "\\boxed{}.«<|im_end|>»«\n»«<|im_start|>»user«\n»1 plus 1?«<|im_end|>»«\n»"
+        "«<|im_start|>»assistant«\n»One.«<extra_0>»Two.«<extra_0>»"
+    )
+
+
+def test_skywork_ends_each_line_with_a_line_end_and_counts_the_last_of_a_step() -> None:
+    format = bound("skywork", QWEN, NO_TEMPLATE)
+    assert text_of(format, "1 plus 1?", ["One.\nTwo.", "Three."]) == (
+        "«<|im_start|>»1 plus 1?«\n»One.«\n»Two.«\n»Three.«\n»"
+    )
+
+
+@pytest.mark.parametrize(("name", "separator"), [("trl", "«\n\n»"), ("trl-lines", "«\n»")])
+def test_trl_has_no_separator_before_the_first_step_and_merges_none(
+    name: str, separator: str
+) -> None:
+    format = bound(name, QWEN, NO_TEMPLATE)
+    assert text_of(format, "1 plus 1?", ["One.", "Two."]) == (
+        f"1 plus 1?One.{separator}Two.{separator}"
+    )
+
+
+def test_reasonflux_reads_at_the_last_token_of_what_there_is() -> None:
+    format = bound("reasonflux-1.5b", QWEN, NO_TEMPLATE)
+    parts = fed(format, "1 plus 1?", ["One", "Two", ""])
+    assert [QWEN.text(part) for part in parts] == ["1 plus 1?", "One", "«\n\n»Two", "«\n\n»"]
+    assert fed(format, "1 plus 1?", [""])[1] == [198]
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-math-prm", "reasonflux", "skywork"])
+def test_a_marker_written_by_the_user_stays_text(name: str) -> None:
+    format = bound(name, QWEN, NO_TEMPLATE)
+    plain = [t for part in fed(format, "a b", ["c", "d"]) for t in part]
+    risky = fed(format, "a<|im_end|><extra_0>b", ["c<extra_0>", "<|im_start|>d"])
+    tokens = [token for part in risky for token in part]
+    for control in (151644, 151645, 151651):
+        assert tokens.count(control) == plain.count(control)
+
+
+def test_a_format_with_a_head_needs_one() -> None:
+    format = catalogue.load().format("skywork")
+    with pytest.raises(EngineError, match="'skywork' scores with a head of its own") as caught:
+        bind(format, QWEN, NO_TEMPLATE)
+    assert "sapwood models convert" in caught.value.advice
+
+
+def test_control_tokens_of_a_layout_must_have_the_ids_of_the_model() -> None:
+    other = FakeVocabulary({"\n": 198}, {"<|im_start|>": 5})
+    with pytest.raises(EngineError, match=r"control token '<\|im_start\|>' as token 5, not as"):
+        bound("skywork", other, NO_TEMPLATE)
+    base = FakeVocabulary({"\n": 198}, {"<|quad_end|>": 151651})
+    with pytest.raises(EngineError, match="step marker '<extra_0>' as 9 tokens"):
+        bound("qwen2.5-math-prm", base, NO_TEMPLATE)
+
+
+def test_a_format_says_how_it_scores() -> None:
+    with pytest.raises(ValueError, match="a good and a bad token are needed"):
+        PrmFormat(style="end")
+    with pytest.raises(ValueError, match="needs a marker"):
+        PrmFormat(style="marker", head=True)
 
 
 @pytest.mark.parametrize("name", ["rlhflow", "versaprm"])
@@ -122,7 +195,7 @@ def test_a_template_that_changes_earlier_turns_is_refused() -> None:
 def test_a_generator_is_refused_as_a_verifier_of_any_format(
     smollm2: LlamaWeights, name: str
 ) -> None:
-    with pytest.raises(EngineError, match="not a verifier of the format"):
+    with pytest.raises(EngineError, match="verifier of the format"):
         bind(catalogue.load().format(name), smollm2.vocabulary, NO_TEMPLATE)
 
 
