@@ -1,10 +1,11 @@
 """Replays a large synthetic run in the app and measures what a user would feel.
 
-    python -m bench.tui [--nodes 5000] [--rate 200] [--seconds 30]
+    python -m bench.tui [--nodes 5000] [--rate 200] [--seconds 30] [--minutes 30]
 
-The app runs in a pseudo-terminal of its own, as on a screen. Keys are typed into the composer
-while the tree grows; the time from a key to its letter on the screen is taken from the bytes
-that the app writes.
+The app runs in a pseudo-terminal of its own, as on a screen. Most of the run is told at once and
+the rest, as much as lasts `--seconds`, at the rate. Keys are typed into the composer while the tree
+grows; the time from a key to its letter on the screen is taken from the bytes that the app writes.
+With `--minutes` the run is asked for again and again, each time in a new conversation.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Iterator
-from itertools import pairwise
-from typing import Self
+from typing import NamedTuple, Self
 
 import psutil
 
@@ -42,8 +42,10 @@ from engine.protocol import (
     Throughput,
 )
 
-_LETTERS = "qzjxkvw"
-"""They do not occur in the steps, so that a letter on the screen is the one that was typed."""
+_LETTERS = "qzjx"
+"""Nothing that the app shows has them, so that a letter on the screen is the one that was typed."""
+_CLEAR, _NEW = b"\x15", b"\x0e"
+"""Ctrl+U in the composer, Ctrl+N for a new conversation."""
 _WIDTH = 4
 _PATHS = 128
 
@@ -74,6 +76,17 @@ def run_of(nodes: int) -> Iterator[AnyEvent]:
         yield BeamsSelected(round=rounds, kept=tuple(parents))
         yield Throughput(generated=made * 12, verified=made * 12, rate=900.0, beams=_PATHS)
         made, rounds = made + len(children), rounds + 1
+
+
+class Run(NamedTuple):
+    """What was measured in one run."""
+
+    keys: list[tuple[float, float]]
+    """Seconds from a key to its letter: on the clock, and of the app's CPU."""
+    share: float
+    """Of a core, while keys were typed."""
+    memory: float
+    """MiB at the end."""
 
 
 class ReplayingEngine:
@@ -138,27 +151,28 @@ def measure(options: argparse.Namespace) -> None:
             env=os.environ | {"SAPWOOD_HOME": home, "TERM": "xterm-256color"},
         )
         try:
-            _report(options, *_type_into(ours, psutil.Process(app.pid), options.seconds))
+            _wait_for(ours, b"Ask for", 120)
+            runs = max(1, round(options.minutes * 60 / options.seconds))
+            process = psutil.Process(app.pid)
+            parts = [_type_into(ours, process, options.seconds, run) for run in range(runs)]
+            _report(options, parts)
         finally:
             app.kill()
             app.wait()
 
 
-def _type_into(
-    terminal: int, app: psutil.Process, seconds: float
-) -> tuple[list[tuple[float, float]], list[tuple[float, float, float]]]:
-    """Type for so long; gives the seconds that keys took, on the clock and of the CPU, and samples
-    of time, CPU and memory."""
-    _wait_for(terminal, b"Ask for", 120)
+def _type_into(terminal: int, app: psutil.Process, seconds: float, run: int) -> Run:
+    """Ask for the run, and type while it goes on."""
+    os.write(terminal, _CLEAR if run else b"")
+    os.write(terminal, _NEW if run else b"")
+    _quiet(terminal, 2.0)
     os.write(terminal, b"solve\r")
-    _wait_for(terminal, b"searching", 120)
     _wait_for(terminal, b"pruned", 120)
     _quiet(terminal, 2.0)  # until what came at once is drawn
     took: list[tuple[float, float]] = []
-    samples: list[tuple[float, float, float]] = []
-    begin = time.monotonic()
+    begin, before = time.monotonic(), _cpu(app)
     number = 0
-    while time.monotonic() - begin < seconds - 8:
+    while time.monotonic() - begin < seconds - 5:
         letter = _LETTERS[number % len(_LETTERS)].encode()
         number += 1
         _quiet(terminal, 0.23)
@@ -166,8 +180,10 @@ def _type_into(
         os.write(terminal, letter)
         if _wait_for(terminal, letter, 5):
             took.append((time.monotonic() - pressed, _cpu(app) - worked))
-        samples.append((time.monotonic(), _cpu(app), app.memory_info().rss / 2**20))
-    return took, samples
+    share = (_cpu(app) - before) / (time.monotonic() - begin)
+    memory = app.memory_info().rss / 2**20
+    _quiet(terminal, 4.0)  # until the run is over
+    return Run(took, share, memory)
 
 
 def _cpu(app: psutil.Process) -> float:
@@ -195,24 +211,20 @@ def _quiet(terminal: int, seconds: float) -> None:
             os.read(terminal, 1 << 16)
 
 
-def _report(
-    options: argparse.Namespace,
-    took: list[tuple[float, float]],
-    samples: list[tuple[float, float, float]],
-) -> None:
-    clock, worked = (sorted(kind) for kind in zip(*took, strict=True))
-    late = int(len(took) * 0.95)
-    shares = [
-        (later[1] - sooner[1]) / (later[0] - sooner[0]) for sooner, later in pairwise(samples)
-    ]
+def _report(options: argparse.Namespace, runs: list[Run]) -> None:
+    keys = [key for run in runs for key in run.keys]
+    clock, worked = (sorted(kind) for kind in zip(*keys, strict=True))
+    late = int(len(keys) * 0.95)
     rows = [
         ("key to paint, median", f"{1000 * clock[len(clock) // 2]:.0f} ms"),
         ("key to paint, p95", f"{1000 * clock[late]:.0f} ms"),
         ("of it CPU of the app, p95", f"{1000 * worked[late]:.0f} ms"),
-        ("CPU of the app, mean", f"{100 * sum(shares) / len(shares):.0f} % of a core"),
-        ("memory, start", f"{samples[0][2]:.0f} MiB"),
-        ("memory, end", f"{samples[-1][2]:.0f} MiB"),
-        ("keys", str(len(took))),
+        ("CPU of the app, mean", f"{100 * sum(r.share for r in runs) / len(runs):.0f} % of a core"),
+        ("memory, first run", f"{runs[0].memory:.0f} MiB"),
+        ("memory, last run", f"{runs[-1].memory:.0f} MiB"),
+        ("memory, most", f"{max(run.memory for run in runs):.0f} MiB"),
+        ("runs", str(len(runs))),
+        ("keys", str(len(keys))),
         ("load of the machine", f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"),
     ]
     title = f"{options.nodes} nodes, {options.rate:g} events a second, 160x50"
@@ -224,6 +236,7 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--rate", type=float, default=200.0)
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--minutes", type=float, default=0.0, help="0 replays once")
     parser.add_argument("--show", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.show:

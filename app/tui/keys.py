@@ -30,5 +30,32 @@ RUN: list[BindingType] = [
     Binding("comma", "round(-1)", "Round back", key_display=",", id="tree.round_back"),
     Binding("full_stop", "round(1)", "Round on", key_display=".", id="tree.round_on"),
 ]
+TREE: list[BindingType] = [
+    Binding("up,k", "move(-1)", "Up", show=False, id="tree.up"),
+    Binding("down,j", "move(1)", "Down", show=False, id="tree.down"),
+    Binding("pageup", "page(-1)", "Page up", show=False, id="tree.page_up"),
+    Binding("pagedown", "page(1)", "Page down", show=False, id="tree.page_down"),
+    Binding("home", "first", "First", show=False, id="tree.first"),
+    Binding("end", "last", "Last", show=False, id="tree.last"),
+    Binding("enter,space", "fold", "Fold or unfold", show=False, id="tree.fold"),
+    Binding("left", "close", "Fold, or go up", show=False, id="tree.close"),
+    Binding("right", "open", "Unfold, or go down", show=False, id="tree.open"),
+    Binding(
+        "left_square_bracket",
+        "sibling(-1)",
+        "Sibling before",
+        show=False,
+        key_display="[",
+        id="tree.before",
+    ),
+    Binding(
+        "right_square_bracket",
+        "sibling(1)",
+        "Sibling after",
+        show=False,
+        key_display="]",
+        id="tree.after",
+    ),
+]
 SOMETIMES = ("stop", "retry", "edit", "copy_answer", "resume", "raw")
 """Actions of the chat that at times would do nothing, and are then not offered."""

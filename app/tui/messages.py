@@ -37,6 +37,11 @@ class TurnSelected(Message):
 
 
 @dataclass
+class StepHighlighted(Message):
+    """The cursor of the tree is on another row."""
+
+
+@dataclass
 class FollowChanged(Message):
     """The tree begins or ends to follow the run by itself."""
 

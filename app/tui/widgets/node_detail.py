@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from rich.text import Text
@@ -17,6 +18,7 @@ from app.tui.feed import Times
 from app.tui.shown import as_text
 
 _GLYPHS = glyphs_for("utf-8")
+_DIGIT = re.compile(r"\d")
 WORDS = {
     State.QUEUED: "waits to be taken up again",
     State.WRITING: "being written",
@@ -36,7 +38,7 @@ class NodeDetail(VerticalScroll):
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
         self.raw = False
-        self._said: tuple[str, str] | None = None
+        self._said = ("", "")
 
     def compose(self) -> ComposeResult:
         yield Static(id="facts", markup=False)
@@ -50,11 +52,14 @@ class NodeDetail(VerticalScroll):
         else:
             facts = _facts(node, view, times.get(node.lineage))
             text = as_text(node.text, raw=self.raw)
-        if self._said == (facts, text):
-            return
-        self._said = (facts, text)
-        self.query_one("#facts", Static).update(Text(facts, style="bold"))
-        self.query_one("#step-text", Static).update(Text(printable(text.strip())))
+        before, self._said = self._said, (facts, text)
+        if facts != before[0]:
+            # Only another number, as a rank among ever more, takes no other room.
+            same_room = _DIGIT.sub("0", facts) == _DIGIT.sub("0", before[0])
+            line = Text(facts, style="bold")
+            self.query_one("#facts", Static).update(line, layout=not same_room)
+        if text != before[1]:
+            self.query_one("#step-text", Static).update(Text(printable(text.strip())))
 
 
 def _facts(node: Node, view: RunView, times: Times | None) -> str:

@@ -8,19 +8,19 @@ from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import Input, Static, TabbedContent, TabPane, Tree
+from textual.widgets import Input, Static, TabbedContent, TabPane
 
 from app.errors import CommandError
 from app.printable import one_line
 from app.run_view import Node, RunView
 from app.tui.feed import Change, Feed
 from app.tui.keys import RUN
-from app.tui.messages import FollowChanged, RoundChosen, Sought
+from app.tui.messages import FollowChanged, RoundChosen, Sought, StepHighlighted
 from app.tui.replay import Replay, read_log
 from app.tui.search import Search
 from app.tui.turn import Folds, Turn
 from app.tui.widgets.node_detail import NodeDetail
-from app.tui.widgets.reasoning_tree import ReasoningTree, Row
+from app.tui.widgets.reasoning_tree import ReasoningTree
 from app.tui.widgets.scrubber import Scrubber
 from app.tui.widgets.timeline import Timeline
 
@@ -53,6 +53,7 @@ class RunPane(Vertical):
     def on_mount(self) -> None:
         self._tree = self.query_one(ReasoningTree)
         self._timeline = self.query_one(Timeline)
+        self._tabs = self.query_one(TabbedContent)
         self._detail = self.query_one(NodeDetail)
         self._scrubber = self.query_one(Scrubber)
         self._input = self.query_one("#search", Input)
@@ -109,10 +110,9 @@ class RunPane(Vertical):
 
     def action_timeline(self) -> None:
         """From the tree to the timeline or back."""
-        tabs = self.query_one(TabbedContent)
-        to_tree = tabs.active != "tree-tab"
+        to_tree = self._tabs.active != "tree-tab"
         self.screen.set_focus(None)  # a focused widget would bring its own tab back
-        tabs.active = "tree-tab" if to_tree else "timeline-tab"
+        self._tabs.active = "tree-tab" if to_tree else "timeline-tab"
         self.call_after_refresh((self._tree if to_tree else self._timeline).focus)
 
     def action_best(self) -> None:
@@ -128,7 +128,7 @@ class RunPane(Vertical):
             self._tell()
 
     def action_search(self) -> None:
-        self.query_one(TabbedContent).active = "tree-tab"
+        self._tabs.active = "tree-tab"
         self._input.display = True
         self._input.focus()
 
@@ -176,8 +176,8 @@ class RunPane(Vertical):
             event.stop()
             self._tree.focus()
 
-    @on(Tree.NodeHighlighted)
-    def _look_at(self, event: Tree.NodeHighlighted[Row]) -> None:
+    @on(StepHighlighted)
+    def _look_at(self, event: StepHighlighted) -> None:
         event.stop()
         self._show_detail()
 
@@ -257,16 +257,21 @@ class RunPane(Vertical):
     def _show_all(self) -> None:
         folds = self._turn.folds if self._turn is not None else Folds()
         self._tree.open(self.view, folds)
-        self._timeline.show(self.view)
+        self._show_timeline()
         self._show_detail()
         self._tell()
 
     def _sync(self, change: Change) -> None:
         self._tree.sync(change)
-        self._timeline.show(self.view)
+        self._show_timeline()
         if self._tree.node is None or self._tree.node in change.nodes:
             self._show_detail()
         self._tell()
+
+    @on(TabbedContent.TabActivated)
+    def _show_timeline(self) -> None:
+        if self._tabs.active == "timeline-tab":
+            self._timeline.show(self.view)
 
     def _show_detail(self) -> None:
         self._detail.show(self._tree.node, self.view, self._feed.times)
@@ -274,7 +279,8 @@ class RunPane(Vertical):
     def _tell(self) -> None:
         """The line above the tree."""
         if self._turn is None:
-            self._title.update(Text("The reasoning of a question is shown here.", style="dim"))
+            words = Text("The reasoning of a question is shown here.", style="dim")
+            self._title.update(words, layout=False)
             return
         view = self.view
         parts = [f"{len(view.nodes)} steps"] if view.nodes else ["nothing written yet"]
@@ -286,4 +292,4 @@ class RunPane(Vertical):
             parts.append("pruned shown")
         if self._search.words:
             parts.append(f"{self._search.count(view)} found")
-        self._title.update(Text(" · ".join(parts)))
+        self._title.update(Text(" · ".join(parts)), layout=False)

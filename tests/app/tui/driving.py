@@ -14,11 +14,12 @@ from textual.pilot import Pilot
 from app.logs import log_folder
 from app.tui.app import SapwoodApp
 from app.tui.archive import Archive, open_archive
+from app.tui.rows import Row
 from app.tui.runner import Engine
 from app.tui.settings import Settings
 from app.tui.turn import Turn
 from app.tui.widgets.composer import Composer
-from app.tui.widgets.reasoning_tree import Fold, ReasoningTree
+from app.tui.widgets.reasoning_tree import ReasoningTree
 from app.tui.widgets.transcript import Transcript
 from engine.protocol import AnyEvent, Counters, RunFinished, SolveRequest, Stop, encode
 from tests.app.streams import whole_run
@@ -144,22 +145,13 @@ class Driver:
 
     def rows(self) -> list[str]:
         """The tree, a line a row, indented by depth."""
-        lines: list[str] = []
-
-        def walk(row: object, depth: int) -> None:
-            for child in row.children:  # type: ignore[attr-defined]
-                lines.append("  " * depth + row_text(child.data))
-                if child.is_expanded:
-                    walk(child, depth + 1)
-
-        walk(self.tree.root, 0)
-        return lines
+        return [row_text(row) for row in self.tree.rows]
 
 
-def row_text(row: object) -> str:
-    if isinstance(row, Fold):
-        return f"+{len(row.dead())}"
-    return ".".join(map(str, row.lineage))  # type: ignore[attr-defined]
+def row_text(row: Row) -> str:
+    if row.dead:
+        return "  " * len(row.node.lineage) + f"+{len(row.dead)}"
+    return "  " * (len(row.node.lineage) - 1) + ".".join(map(str, row.node.lineage))
 
 
 @asynccontextmanager
