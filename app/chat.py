@@ -129,6 +129,8 @@ class _Answer:
         self._phase = ""
         self._written: dict[Lineage, int] = {}
         """How much of each node, which may be told again after a loss of the engine."""
+        self._mid_line = False
+        """Whether what was written last is still open for more."""
 
     def start(self) -> None:
         pass
@@ -148,8 +150,12 @@ class _Answer:
         pass
 
     def say(self, line: str) -> None:
-        if not self._quiet:
-            output.narrate(line)
+        if self._quiet:
+            return
+        if self._mid_line and sys.stdout.isatty():  # a pipe gets the text as it is
+            output.data("\n")
+            self._mid_line = False
+        output.narrate(line)
 
     def close(self) -> None:
         pass
@@ -164,10 +170,11 @@ class _Answer:
         if len(text) > written:
             self._written[lineage] = len(text)
             output.data(printable(text[written:]))
+            self._mid_line = not text.endswith("\n")
 
     def _end(self) -> None:
         if self._written:
-            output.data("\n")
+            output.data("\n" if self._mid_line else "")
         elif self._view.answered is not None:
             output.data(printable(self._view.answered.text).strip() + "\n")
         if self._view.answered is not None and self._view.answered.answer:

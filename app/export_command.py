@@ -24,7 +24,8 @@ from app.exit_codes import ExitCode
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Default: standard output."
 )
-def export(what: str, format: str | None, out: Path | None) -> ExitCode:
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+def export(what: str, format: str | None, out: Path | None, force: bool) -> ExitCode:
     """Write a session (by its number) or the run of a log (by its path) for reading elsewhere.
 
     The page that --format html makes needs nothing but a browser.
@@ -34,6 +35,11 @@ def export(what: str, format: str | None, out: Path | None) -> ExitCode:
     from app.printable import printable
     from app.store import Store
 
+    if out is not None and out.is_file() and not force:
+        raise CommandError(
+            ExitCode.USAGE,
+            f"{out} is there already, and was left as it is. Name another file, or add --force.",
+        )
     if format is None:
         format = FORMATS.get(out.suffix.lower() if out else "", "markdown")
     if what.isdecimal():

@@ -38,6 +38,8 @@ def list_sessions(deleted: bool = False, as_json: bool = False) -> ExitCode:
 
     with Store() as store:
         found = store.sessions(deleted=deleted)
+    if found and not as_json:
+        output.data(_row("NO.", "CHANGED", "MESSAGES", "TITLE"))
     for session in found:
         output.data(json.dumps(asdict(session)) + "\n" if as_json else _line(session))
     if not found:
@@ -135,7 +137,11 @@ def undo(id: int | None) -> ExitCode:
 
 def _line(session: Session) -> str:
     changed = session.updated[:16].replace("T", " ")
-    return f"{session.id:>4}  {changed}  {session.messages:>3}  {_title(session)}\n"
+    return _row(str(session.id), changed, str(session.messages), _title(session))
+
+
+def _row(number: str, changed: str, messages: str, title: str) -> str:
+    return f"{number:>4}  {changed:<16}  {messages:>8}  {title}\n"
 
 
 def _title(session: Session) -> str:

@@ -77,14 +77,17 @@ class SapwoodApp(App[None]):
         await self.push_screen(self.chat)
         if self._archive is None:
             self.notify("Conversations are not kept; the reason is told at the end.")
-        if not self._settings.welcomed:
-            await self.push_screen(WelcomeScreen(self._models), self._welcomed)
+        if not self._settings.welcomed:  # over a chat that has been drawn
+            self.chat.call_after_refresh(self.call_later, self._welcome)
 
     async def on_unmount(self) -> None:
         """Wait until the engine's process has ended."""
         self._work.cancel()
         with suppress(WorkerError):
             await self._work.wait()
+
+    def _welcome(self) -> None:
+        self.push_screen(WelcomeScreen(self._models), self._welcomed)
 
     async def _welcomed(self, sample: str | None) -> None:
         self.remember(welcomed=True)

@@ -28,7 +28,8 @@ def test_the_list_has_the_latest_first(sapwood: Sapwood) -> None:
     for arguments in (["sessions"], ["sessions", "list"]):
         ran = sapwood(*arguments)
         assert (ran.code, ran.err) == (0, "")
-        rows = [line.split() for line in ran.out.splitlines()]
+        heads, *rows = [line.split() for line in ran.out.splitlines()]
+        assert heads == ["NO.", "CHANGED", "MESSAGES", "TITLE"]
         assert [(row[0], row[3:]) for row in rows] == [
             ("2", ["3", "Pears"]),
             ("1", ["1", "Tom", "has", "3", "apples."]),
@@ -70,11 +71,11 @@ def test_show_prints_the_open_branch(sapwood: Sapwood) -> None:
 def test_a_deleted_session_comes_back(sapwood: Sapwood) -> None:
     assert "sessions undo" in sapwood("sessions", "delete", "1", "2").err
     assert sapwood("sessions").out == ""
-    assert sapwood("sessions", "list", "--deleted").out.count("\n") == 2
+    assert sapwood("sessions", "list", "--deleted").out.count("\n") == 3
     assert sapwood("sessions", "undo").err == "Session 2 is back, Pears.\n"
     assert sapwood("sessions", "undo", "1").code == 0
     assert sapwood("sessions", "undo").code == 1
-    assert sapwood("sessions").out.count("\n") == 2
+    assert sapwood("sessions").out.count("\n") == 3
 
 
 def test_a_session_can_be_renamed(sapwood: Sapwood) -> None:
@@ -94,7 +95,7 @@ def test_a_session_there_is_not_is_a_usage_error(sapwood: Sapwood, arguments: li
 
 def test_nothing_is_deleted_if_one_of_several_does_not_exist(sapwood: Sapwood) -> None:
     assert sapwood("sessions", "delete", "1", "9").code == 2
-    assert sapwood("sessions").out.count("\n") == 2
+    assert sapwood("sessions").out.count("\n") == 3
 
 
 def test_a_session_is_exported_by_its_number(sapwood: Sapwood) -> None:
@@ -112,11 +113,23 @@ def test_a_run_is_exported_by_the_path_of_its_log(sapwood: Sapwood, tmp_path: Pa
 def test_the_name_of_the_file_tells_the_format(sapwood: Sapwood, tmp_path: Path) -> None:
     for name, begin in (("a.html", "<!doctype"), ("a.json", "{"), ("a.md", "#"), ("a.txt", "#")):
         out = tmp_path / name
-        out.write_text("before")
         ran = sapwood("export", "2", "--out", str(out))
         assert (ran.code, ran.out, ran.err) == (0, "", "")
         assert out.read_text(encoding="utf-8").startswith(begin)
     assert len(list(tmp_path.glob("*a.*"))) == 4
+
+
+def test_a_file_that_is_there_is_written_over_only_by_force(
+    sapwood: Sapwood, tmp_path: Path
+) -> None:
+    out = tmp_path / "a.md"
+    out.write_text("mine")
+    ran = sapwood("export", "2", "--out", str(out))
+    assert ran.code == 2
+    assert "add --force" in ran.err
+    assert out.read_text() == "mine"
+    assert sapwood("export", "2", "--out", str(out), "--force").code == 0
+    assert out.read_text(encoding="utf-8").startswith("# Pears")
 
 
 def test_a_file_that_cannot_be_written_is_told(sapwood: Sapwood, tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widgets import Footer, Tab, Tabs
+from textual.widgets import Input, Tab, Tabs
 
 from app.errors import CommandError
 from app.logs import new_log
@@ -29,6 +29,7 @@ from app.tui.screens.sessions import SessionsScreen
 from app.tui.turn import Standing, Turn
 from app.tui.widgets.composer import Composer
 from app.tui.widgets.effort_bar import EffortBar
+from app.tui.widgets.key_hints import KeyHints
 from app.tui.widgets.run_pane import RunPane
 from app.tui.widgets.status_line import StatusLine
 from app.tui.widgets.transcript import Transcript
@@ -73,7 +74,7 @@ class ChatScreen(Screen[None]):
             yield Composer(id="composer")
             yield EffortBar()
         yield StatusLine(self._models.label)
-        yield Footer()
+        yield KeyHints()
 
     def on_mount(self) -> None:
         self._transcript = self.query_one(Transcript)
@@ -83,7 +84,20 @@ class ChatScreen(Screen[None]):
         self._status = self.query_one(StatusLine)
         self._bar.effort = self.effort
         self._clock = self.set_interval(_TICK, self._tick, pause=True)
+        for tabs in self.query(Tabs):  # keys reach all they do, and more directly
+            tabs.can_focus = False
         self._composer.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed anywhere is meant for the composer, but for keys that do something."""
+        typing = isinstance(self.focused, Composer | Input)
+        if event.is_printable and event.character and not typing:
+            active = self.active_bindings.get(event.key)
+            if active is None or not active.enabled:
+                event.stop()
+                self.show_run(False)
+                self._composer.focus()
+                self._composer.insert(event.character)
 
     def on_unmount(self) -> None:
         for turn in self._pending:

@@ -16,6 +16,7 @@ from app.glyphs import glyphs_for
 from app.tui.screens.chat import ChatScreen
 from app.tui.widgets.composer import Composer
 from app.tui.widgets.node_detail import WORDS
+from app.tui.widgets.reasoning_tree import ReasoningTree
 from app.tui.widgets.run_pane import RunPane
 from app.tui.widgets.transcript import Transcript
 
@@ -44,6 +45,7 @@ class HelpScreen(ModalScreen[None]):
                 ("Composer", Composer.BINDINGS),
                 ("Conversation", Transcript.BINDINGS),
                 ("Reasoning", RunPane.BINDINGS),
+                ("Tree", ReasoningTree.BINDINGS),
             ):
                 yield Static(_keys(title, bindings))
             yield Static(_signs())

@@ -11,12 +11,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Input, OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.errors import CommandError
 from app.printable import one_line
 from app.store import Session, Store
+from app.tui.widgets.key_hints import KeyHints
 
 
 class SessionsScreen(ModalScreen[int | None]):
@@ -41,7 +42,7 @@ class SessionsScreen(ModalScreen[int | None]):
             yield Input(placeholder="Search all conversations", id="words")
             yield OptionList(id="list", markup=False)
             yield Static("There are no conversations yet.", id="none", markup=False)
-        yield Footer()
+        yield KeyHints()
 
     def on_mount(self) -> None:
         self._words = self.query_one("#words", Input)

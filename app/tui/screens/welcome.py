@@ -9,9 +9,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Key, Paste
 from textual.screen import ModalScreen
-from textual.widgets import Footer, Static
+from textual.widgets import Static
 
 from app.tui.effort import Models
+from app.tui.widgets.key_hints import KeyHints
 
 SAMPLE = (
     "Lily buys 2 bags of 5 flowers each. She gives 3 flowers to Leo. "
@@ -45,7 +46,7 @@ class WelcomeScreen(ModalScreen[str | None]):
             yield Static(_WORDS, markup=False)
             yield Static(SAMPLE, id="sample", markup=False)
             yield Static("Enter solves it.  Esc begins without.  F1 is help at any time.")
-        yield Footer()
+        yield KeyHints()
 
     def on_key(self, event: Key) -> None:
         if event.is_printable and event.character:

@@ -7,13 +7,14 @@ from time import monotonic
 from rich.text import Text
 from textual.widget import Widget
 
-from app.glyphs import BAR_CELLS, glyphs_for
+from app.glyphs import glyphs_for
 from app.narration import answer_with_score, clock
 from app.printable import one_line
+from app.tui.fitting import fitting
 from app.tui.turn import Standing, Turn
-from engine.protocol import Memory
 
 _GLYPHS = glyphs_for("utf-8")
+_DOT = " · "
 _PHASES = {
     "loading": "loading",
     "prefill": "reading the problem",
@@ -29,16 +30,18 @@ _ENDS = {
 
 
 class StatusLine(Widget):
-    """Phase, models, speed, beams, time, memory and the best so far; the most telling first."""
+    """Phase, models, speed, beams, time and the best so far. Where not all of it fits, what
+    matters least is left out whole."""
 
     def __init__(self, models: str) -> None:
         super().__init__()
-        self._models = models
+        self.models = models
         self._turn: Turn | None = None
         self._waiting = 0
         self._news: object = None
         """By what it is seen that the run has moved, which sets its clock."""
         self._heard = monotonic()
+        self._said = self._rest()
 
     def show(self, turn: Turn | None, waiting: int) -> None:
         """Tell of this turn, with so many questions waiting behind it."""
@@ -46,21 +49,24 @@ class StatusLine(Widget):
         if news != self._news:
             self._news, self._heard = news, monotonic()
         self._turn, self._waiting = turn, waiting
-        self.refresh()
+        said = self._parts(turn) if turn is not None else self._rest()
+        if said != self._said:
+            self._said = said
+            self.refresh()
 
     def render(self) -> Text:
+        kept = fitting(self._said, self.size.width, gap=len(_DOT))
         line = Text(no_wrap=True, overflow="ellipsis")
-        if self._turn is None:
-            line.append("ready", style="bold")
-            line.append(f" · {self._models}")
-            return line
-        parts = self._parts(self._turn)
-        line.append(parts[0], style="bold")
-        for part in parts[1:]:
-            line.append(f" · {part}")
+        for place in kept:
+            line.append(_DOT if place else "")
+            line.append(self._said[place], style="bold" if place == 0 else "")
         return line
 
+    def _rest(self) -> list[str]:
+        return ["ready", self.models]
+
     def _parts(self, turn: Turn) -> list[str]:
+        """What there is to tell, the most telling first."""
         view = turn.view
         parts = [_doing(turn)]
         if view.answered is not None:
@@ -69,16 +75,20 @@ class StatusLine(Widget):
             parts.append(f"best {view.leader.score:.2f}")
         if self._waiting:
             parts.append(f"{self._waiting} queued")
+        if turn.started:
+            parts.append(clock(self._seconds(turn)) if not turn.active else self._whole(turn))
+        if view.throughput is not None and turn.active:
+            parts += [f"{view.throughput.rate:.0f} tok/s", f"{view.throughput.beams} beams"]
         if view.depth and view.request is not None:
             parts.append(f"depth {view.depth}/{view.request.search.max_steps}")
-        if view.throughput is not None and turn.active:
-            parts += [f"{view.throughput.beams} beams", f"{view.throughput.rate:.0f} tok/s"]
-        if turn.started:
-            parts.append(clock(self._seconds(turn)))
-        parts.append(self._models)
-        if view.memory is not None:
-            parts += _memory(view.memory)
+        if (goodput := turn.feed.goodput) is not None:
+            parts.append(f"goodput {goodput:.1f} tok/s")
+        parts.append(self.models)
         return parts
+
+    def _whole(self, turn: Turn) -> str:
+        """Time that passes, in seconds, since every other sign would be drawn anew."""
+        return clock(int(self._seconds(turn))).replace(".0 s", " s")
 
     def _seconds(self, turn: Turn) -> float:
         view = turn.view
@@ -96,20 +106,3 @@ def _doing(turn: Turn) -> str:
     model = one_line(phase.model) if phase.name in ("loading", "prefill") else ""
     share = f" {phase.done:.0%}" if phase.done is not None else ""
     return f"{_PHASES[phase.name]} {model}".rstrip() + share
-
-
-def _memory(memory: Memory) -> list[str]:
-    parts = [f"{memory.process / 2**20:,.0f} MiB"]
-    caches = (
-        ("gen", memory.generator_cells, memory.generator_capacity),
-        ("ver", memory.verifier_cells, memory.verifier_capacity),
-    )
-    for name, used, capacity in caches:
-        if capacity:
-            parts.append(f"KV {name} {_bar(used / capacity)} {used / capacity:.0%}")
-    return parts
-
-
-def _bar(share: float) -> str:
-    full = min(BAR_CELLS, round(share * BAR_CELLS))
-    return _GLYPHS.full * full + _GLYPHS.empty * (BAR_CELLS - full)

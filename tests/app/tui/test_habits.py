@@ -9,6 +9,7 @@ from app.tui.screens.help import HelpScreen
 from app.tui.screens.welcome import WelcomeScreen
 from app.tui.settings import Settings, load_settings
 from app.tui.themes import THEMES
+from app.tui.widgets.composer import Composer
 from tests.app.tui.driving import SMALL, WIDE, running
 
 pytestmark = pytest.mark.asyncio
@@ -35,7 +36,7 @@ async def test_keys_of_the_user_take_the_place_of_ours() -> None:
 @pytest.mark.parametrize("size", [WIDE, SMALL], ids=["wide", "small"])
 async def test_the_first_start_offers_one_key_and_only_once(size: tuple[int, int]) -> None:
     async with running(settings=Settings(), size=size) as driver:
-        assert isinstance(driver.app.screen, WelcomeScreen)
+        await driver.until(lambda: isinstance(driver.app.screen, WelcomeScreen))
         await driver.until_shown("Enter solves it.")
         await driver.press("enter")
         await driver.until(lambda: driver.transcript.turns and driver.turn.view.ended)
@@ -98,3 +99,42 @@ async def test_ctrl_c_twice_leaves() -> None:
         await driver.until_shown("Ctrl+C again leaves.")
         await driver.press("ctrl+c")
         await driver.until(lambda: not driver.app.is_running)
+
+
+async def test_tab_goes_from_the_composer_to_the_conversation_and_to_the_tree() -> None:
+    for size in (WIDE, SMALL):
+        async with running(size=size) as driver:
+            await driver.solve()
+            assert driver.app.chat.query_one("#composer").has_focus
+            await driver.press("tab")
+            await driver.until(lambda: driver.transcript.has_focus)
+
+
+async def test_what_is_typed_anywhere_goes_to_the_composer() -> None:
+    async with running() as driver:
+        await driver.solve()
+        composer = driver.app.chat.query_one(Composer)
+        for place in (driver.transcript, driver.tree):
+            place.focus()
+            await driver.press("W", "h", "y")
+            assert composer.has_focus
+            assert composer.text == "Why"
+            composer.text = ""
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+async def test_the_keys_that_are_shown_are_shown_whole(width: int) -> None:
+    async with running(size=(width, 24)) as driver:
+        for place in (driver.app.chat.query_one(Composer), driver.transcript, driver.tree):
+            place.focus()
+            await driver.until_shown("f1 Help")
+            line = driver.screen().splitlines()[-1]
+            assert len(line) <= width
+            assert all(" " in hint for hint in line.strip().split("  "))
+
+
+async def test_a_click_on_a_key_does_what_the_key_does() -> None:
+    async with running() as driver:
+        place = driver.screen().splitlines()[-1].index("f1 Help")
+        await driver.pilot.click("KeyHints", offset=(place, 0))
+        await driver.until(lambda: isinstance(driver.app.screen, HelpScreen))

@@ -13,6 +13,7 @@ from app.run_view import State
 from app.tui.clipboard import native_tool
 from app.tui.effort import Effort, Models
 from app.tui.feed import Feed
+from app.tui.fitting import fitting
 from app.tui.replay import Replay
 from app.tui.search import Search
 from app.tui.settings import Settings, load_settings, save_settings, settings_path
@@ -30,6 +31,25 @@ def test_a_feed_names_the_nodes_that_look_different_now() -> None:
     feed.take(events[4:-1])
     assert feed.times[(0,)].opened == events[3].at
     assert feed.times[(0,)].finished == events[6].at
+
+
+def test_goodput_is_mean_tokens_of_a_finished_beam_by_its_mean_time() -> None:
+    feed = Feed()
+    events = whole_run()
+    feed.take(events[:20])
+    assert feed.goodput is None
+    feed.take(events[20:])
+    beams = [(0, 0), (3, 0)]
+    tokens = [sum(step.tokens for step in feed.view.nodes[b].path()) for b in beams]
+    seconds = [(feed.times[b].finished or 0) - feed.times[b[:1]].opened for b in beams]
+    assert feed.goodput == pytest.approx(sum(tokens) / sum(seconds))
+
+
+def test_parts_of_a_line_are_left_out_whole_the_least_important_first() -> None:
+    parts = ["done", "best 7", "a very long one", "x"]
+    assert fitting(parts, 100, gap=3) == [0, 1, 2, 3]
+    assert fitting(parts, 18, gap=3) == [0, 1, 3]
+    assert fitting(parts, 3, gap=3) == [3]
 
 
 def test_a_turn_shows_the_best_path_until_there_is_an_answer() -> None:

@@ -62,4 +62,5 @@ async def test_a_search_in_its_second_round() -> None:
 async def test_the_first_run_screen() -> None:
     async with running(settings=Settings(), size=SMALL) as driver:
         await driver.until_shown("Enter solves it.")
+        await driver.until_shown("Chat  Reasoning")
         compare(driver, "welcome-80x24")

@@ -13,7 +13,7 @@ from app.tui.turn import Folds
 from app.tui.widgets.node_detail import NodeDetail
 from app.tui.widgets.scrubber import Scrubber
 from app.tui.widgets.timeline import Timeline
-from engine.protocol import AnyEvent, NodeOpened, RunResumed
+from engine.protocol import AnyEvent, BeamsSelected, NodeOpened, NodesPruned, RunResumed
 from tests.app.streams import beginning, first_round, node, numbered, second_round, whole_run
 from tests.app.tui.driving import SMALL, Driver, ToldEngine, running
 
@@ -102,6 +102,52 @@ async def test_what_was_collapsed_stays_so_when_the_tree_is_built_again() -> Non
         await driver.until(lambda: driver.rows() == collapsed)
         driver.tree.sync(Change(everything=True))
         assert driver.rows() == collapsed
+
+
+async def test_a_branch_that_came_to_nothing_is_folded_with_all_that_was_below_it() -> None:
+    events = [
+        *beginning(),
+        *node((0,), "one", 0.9),
+        *node((1,), "two", 0.8),
+        BeamsSelected(round=0, kept=((0,), (1,))),
+        *node((0, 0), "three", 0.9),
+        *node((1, 0), "four", 0.1),
+        NodesPruned(round=1, lineages=((1, 0),)),
+        BeamsSelected(round=1, kept=((0, 0),)),
+    ]
+    async with running() as driver:
+        feed = Feed()
+        driver.tree.open(feed.view, Folds())
+        driver.tree.sync(feed.take(numbered(events)))
+        assert driver.rows() == ["0", "  0.0", "+1"]
+        driver.tree.go_to(feed.view.nodes[(1, 0)])
+        assert driver.rows() == ["0", "  0.0", "1", "  1.0"]
+        driver.tree.sync(feed.take([NodeOpened(lineage=(1, 1))]))
+        assert driver.rows() == ["0", "  0.0", "1", "  1.0", "  1.1"]
+
+
+async def test_left_and_right_fold_and_unfold_and_brackets_go_to_siblings() -> None:
+    async with running() as driver:
+        await open_run(driver)
+        await driver.press("home", "left")
+        assert driver.rows() == ["0", "3", "  3.0", "+2"]
+        await driver.press("right")
+        assert driver.rows() == FOLDED
+        await driver.press("right_square_bracket")
+        assert driver.tree.node is driver.turn.view.nodes[(3,)]
+        await driver.press("right")
+        assert driver.tree.node is driver.turn.view.nodes[(3, 0)]
+        await driver.press("left", "left_square_bracket")
+        assert driver.tree.node is driver.turn.view.nodes[(0,)]
+
+
+async def test_the_mouse_moves_the_cursor_and_opens_folds() -> None:
+    async with running() as driver:
+        await open_run(driver)
+        await driver.pilot.click("#tree", offset=(3, 3))
+        await driver.until(lambda: driver.tree.node is driver.turn.view.nodes[(3,)])
+        await driver.pilot.click("#tree", offset=(3, 5))
+        await driver.until(lambda: len(driver.rows()) == len(FOLDED) + 1)
 
 
 async def test_the_cursor_is_not_lost_when_its_row_is_folded_away() -> None:
