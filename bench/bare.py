@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import llama_cpp
 import numpy as np
 
-from engine.models.llama import LlamaWeights, default_threads
+from engine.models.llama import LlamaWeights
+from engine.models.threads import default_threads
 
 
 class Bare:

@@ -28,7 +28,8 @@ from bench.interleave import Pairs
 from bench.table import markdown
 from bench.writer import HOST_PARTS, Writer, profile
 from engine import catalogue
-from engine.models.llama import LlamaWeights, default_threads
+from engine.models.llama import LlamaWeights
+from engine.models.threads import default_threads
 from engine.protocol import RunFinished, Search, SolveRequest
 from engine.seedling.problems import held_out
 from engine.service.run import Run

@@ -15,7 +15,7 @@ from llama_cpp import Llama
 
 from engine import search
 from engine.models.chat import ChatTemplate
-from engine.models.llama import default_threads
+from engine.models.threads import default_threads
 from engine.protocol import SolveRequest
 from engine.search.policy import Branch, Candidate, Ending, Group, Lineage
 from engine.service.solver import INSTRUCTION

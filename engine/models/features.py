@@ -17,7 +17,7 @@ def describe() -> dict[str, object]:
     import llama_cpp
 
     from engine.models import native_log
-    from engine.models.llama import default_threads
+    from engine.models.threads import default_threads
 
     native_log.install()
     return {

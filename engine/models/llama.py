@@ -22,7 +22,9 @@ from engine.models.base import Interrupted, Span
 from engine.models.cells import CellCount
 from engine.models.gguf import Header, read_header
 from engine.models.llama_vocabulary import LlamaVocabulary
+from engine.models.pieces import pieces
 from engine.models.stop import StopSignal
+from engine.models.threads import default_threads
 from engine.protocol.events import Trouble
 
 MAX_PATHS = 255
@@ -227,7 +229,7 @@ class LlamaModel:
             return rows if columns is None else rows[:, columns]
         # The logits buffer is overwritten by the next decode: copy what was asked for.
         parts: list[np.ndarray] = []
-        for piece in _pieces(spans, self._batch_size, self._outputs):
+        for piece in pieces(spans, self._batch_size, self._outputs):
             rows = self._decode(piece)
             if len(rows):
                 parts.append(rows.copy() if columns is None else rows[:, columns])
@@ -238,7 +240,7 @@ class LlamaModel:
         # batch may have no more tokens than the output buffer has rows.
         self._give_hidden(True)
         parts: list[np.ndarray] = []
-        for piece in _pieces(spans, self._outputs, self._outputs):
+        for piece in pieces(spans, self._outputs, self._outputs):
             self._compute(piece)
             rows = self._batch.wanted_rows()
             pointer = llama_cpp.llama_get_embeddings(self._context)
@@ -281,18 +283,6 @@ class LlamaModel:
         if self._context:
             llama_cpp.llama_free(self._context)
             self._context = None
-
-
-def default_threads() -> int:
-    """Physical cores less one, which stays free for the interface and everything else.
-
-    llama.cpp's threads spin on a barrier: with every core taken, any other busy process slows
-    all of them to a crawl.
-    """
-    import psutil
-
-    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 2
-    return max(1, cores - 1)
 
 
 def _abort_callback() -> Any:
@@ -348,28 +338,3 @@ class _Batch:
     def wanted_rows(self) -> np.ndarray:
         """Places of the wanted tokens in the batch, in order."""
         return np.flatnonzero(self._wanted[: self.size])
-
-
-def _pieces(spans: Sequence[Span], tokens: int, outputs: int) -> list[list[Span]]:
-    """Cut spans, in order, into batches of at most `tokens` tokens and `outputs` outputs."""
-    batches: list[list[Span]] = [[]]
-    free, free_outputs = tokens, outputs
-    for span in spans:
-        wanted = sorted(i if i >= 0 else len(span.tokens) + i for i in span.wanted)
-        start = 0
-        while start < len(span.tokens):
-            if free == 0 or (free_outputs == 0 and wanted):
-                batches.append([])
-                free, free_outputs = tokens, outputs
-            end = min(len(span.tokens), start + free)
-            inside = [i for i in wanted if i < end]
-            if len(inside) > free_outputs:
-                end = inside[free_outputs]
-                inside = inside[:free_outputs]
-            wanted = wanted[len(inside) :]
-            piece = Span(span.paths, span.tokens[start:end], [i - start for i in inside])
-            batches[-1].append(piece)
-            free -= end - start
-            free_outputs -= len(inside)
-            start = end
-    return batches

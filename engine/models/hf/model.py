@@ -1,0 +1,183 @@
+"""Token model on transformers: one flat KV cache used as a tree.
+
+A path is a list of cells; a fork copies the list. The new tokens of all spans are computed as one
+sequence whose attention mask lets each token see its own path and nothing else, so a shared prefix
+is stored and computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.errors import EngineError
+from engine.models.base import Interrupted, Span
+from engine.models.hf.cache import TreeCache
+from engine.models.hf.cells import Layout, PathCells, lay_out
+from engine.models.hf.weights import HfWeights
+from engine.models.pieces import pieces
+from engine.models.stop import StopSignal
+from engine.protocol.events import Trouble
+
+
+class HfModel:
+    """A KV cache of `capacity` cells on some weights; implements `TokenModel`.
+
+    Args:
+        paths: how many there may be at once.
+        batch: tokens one pass may take.
+    """
+
+    def __init__(
+        self,
+        weights: HfWeights,
+        *,
+        capacity: int,
+        paths: int,
+        stop: StopSignal,
+        batch: int = 512,
+    ) -> None:
+        self.name = weights.name
+        self.vocabulary = weights.vocabulary
+        self.trained_context = weights.trained_context
+        self.capacity = capacity
+        self.max_paths = paths
+        self._weights = weights
+        self._batch = batch
+        self._cells = PathCells(capacity)
+        self._cache = TreeCache(weights.config.num_hidden_layers, capacity, stop)
+
+    def watch(self, stop: StopSignal) -> None:
+        """Give up computing when `stop` is set, from now on."""
+        self._cache.stop = stop
+
+    @property
+    def used(self) -> int:
+        return self._cells.used
+
+    def length(self, path: int) -> int:
+        return self._cells.length(path)
+
+    def fork(self, source: int, target: int) -> None:
+        self._cells.fork(source, target)
+
+    def drop(self, path: int) -> None:
+        self._cells.shorten(path, 0)
+
+    def reset(self) -> None:
+        self._cells = PathCells(self.capacity)
+
+    def forward(self, spans: Sequence[Span], columns: Sequence[int] | None = None) -> np.ndarray:
+        if not self._weights.has_logits:
+            raise EngineError(
+                Trouble.MODEL,
+                f"{self.name} has no output matrix: it cannot write or predict tokens.",
+                "Choose a generator, or name this model with --verifier.",
+            )
+        width = self.vocabulary.size if columns is None else len(columns)
+        wanted = slice(None) if columns is None else list(columns)
+        return self._each(spans, lambda inputs, rows: self._logits(inputs, rows)[:, wanted], width)
+
+    def hidden(self, spans: Sequence[Span]) -> np.ndarray:
+        return self._each(spans, self._hidden, self._weights.width)
+
+    def close(self) -> None:
+        """Give the cache's memory back."""
+        self._cache = TreeCache(0, 0, self._cache.stop)
+
+    def _each(
+        self,
+        spans: Sequence[Span],
+        compute: Callable[[dict[str, Any], torch.Tensor], torch.Tensor],
+        width: int,
+    ) -> np.ndarray:
+        """What `compute` gives of the wanted rows, for one piece of the spans after another."""
+        self._weights.parking.wake()
+        parts = [np.empty((0, width), np.float32)]
+        for piece in pieces(spans, self._batch, self._batch):
+            lengths = {path: self.length(path) for span in piece for path in span.paths}
+            try:
+                with torch.inference_mode():
+                    rows = compute(*self._inputs(piece))
+                    parts.append(rows.float().cpu().numpy())
+            except BaseException as error:
+                for path, length in lengths.items():  # their new cells hold nothing
+                    self._cells.shorten(path, length)
+                raise _told(error, self.name) from None
+            if not np.isfinite(parts[-1]).all():
+                raise EngineError(
+                    Trouble.MODEL,
+                    f"{self.name} computes no numbers: its files are damaged, or its values are "
+                    "too large for the precision they are computed in.",
+                    "Download it again, or choose another model.",
+                )
+        return np.concatenate(parts)
+
+    def _inputs(self, spans: Sequence[Span]) -> tuple[dict[str, Any], torch.Tensor]:
+        """What the model is called with for spans that are one batch, and the rows wanted of it."""
+        layout = lay_out(self._cells, spans)
+        device = self._weights.device
+        self._cache.aim(
+            torch.from_numpy(layout.new).to(device), torch.from_numpy(layout.visible).to(device)
+        )
+        tokens = [token for span in spans for token in span.tokens]
+        wanted: list[int] = []
+        start = 0
+        for span in spans:
+            wanted += [start + index for index in span.wanted]
+            start += len(span.tokens)
+        inputs = {
+            "input_ids": torch.tensor([tokens], device=device),
+            "position_ids": torch.from_numpy(layout.positions).to(device)[None],
+            "attention_mask": self._masks(layout),
+            "cache": self._cache,
+            "use_cache": True,
+        }
+        return inputs, torch.tensor(wanted, dtype=torch.long, device=device)
+
+    def _masks(self, layout: Layout) -> torch.Tensor | dict[str, torch.Tensor]:
+        """Additive masks, (1, 1, rows, columns): one, or one for each kind of layer."""
+        config = self._weights.config
+        window = getattr(config, "sliding_window", None)
+        kinds: set[str] = set(getattr(config, "layer_types", None) or ())
+        if not kinds:  # every layer is of one kind, and a window is always in use
+            return self._mask(_within(layout, window))
+        masks = {
+            kind: self._mask(_within(layout, window if kind == "sliding_attention" else None))
+            for kind in kinds
+        }
+        return masks if len(masks) > 1 else masks.popitem()[1]
+
+    def _mask(self, sees: np.ndarray) -> torch.Tensor:
+        dtype = self._weights.model.dtype
+        mask = torch.full(sees.shape, torch.finfo(dtype).min, dtype=dtype)
+        mask.masked_fill_(torch.from_numpy(sees), 0.0)
+        return mask.to(self._weights.device)[None, None]
+
+    def _logits(self, inputs: dict[str, Any], rows: torch.Tensor) -> torch.Tensor:
+        return self._weights.model(**inputs, logits_to_keep=rows).logits[0]
+
+    def _hidden(self, inputs: dict[str, Any], rows: torch.Tensor) -> torch.Tensor:
+        body = self._weights.model.base_model
+        return body(**inputs).last_hidden_state[0].index_select(0, rows)
+
+
+def _within(layout: Layout, window: int | None) -> np.ndarray:
+    return layout.sees & (layout.distances < window) if window else layout.sees
+
+
+def _told(error: BaseException, name: str) -> BaseException:
+    """The error as the rest of the engine knows it."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return EngineError(
+            Trouble.MEMORY,
+            f"The device has no memory left to compute {name}.",
+            "Use a smaller --n or --context, or a smaller model.",
+        )
+    if isinstance(error, RuntimeError) and not isinstance(error, Interrupted):
+        reason = str(error).partition("\n")[0]
+        return EngineError(Trouble.ENGINE, f"torch failed to compute a batch of {name}: {reason}.")
+    return error
