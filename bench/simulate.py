@@ -18,7 +18,7 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import correlation, fmean, pstdev, quantiles
 from typing import Any, get_args
@@ -34,7 +34,7 @@ from engine.protocol import BeamsSelected, Event, StepFinished, StepScored
 from engine.runlog import read_run
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import Counts, Limits, Mechanisms
+from engine.scheduling.settings import MODES, Counts, Limits, Mode
 from engine.search.policy import Lineage
 from engine.verify.formats import bind
 from engine.verify.prm import Prm
@@ -49,18 +49,15 @@ PROBLEM = "A train leaves the station at noon and " * 12  # about as long as one
 PAIRS = ("1.5B+1.5B", "1.5B+7B", "7B+1.5B")
 
 
-def mode(name: str) -> Mechanisms:
-    """A mode by name: `plain` has every switch off, `exact` every one that changes nothing."""
-    plain = Mechanisms(**{f.name: False for f in fields(Mechanisms) if f.type == "bool"})
+def mode(name: str) -> Mode:
+    """A mode of the engine, or one of those between `baseline` and `exact`."""
+    base = MODES["baseline"].mechanisms
     match name:
         case "plain":
-            return plain
+            return Mode(base)
         case "deduplicate":
-            return replace(plain, deduplicate=True)
-        case "exact":
-            return Mechanisms(drafts=True)
-        case _:
-            raise ValueError(f"there is no mode {name!r}")
+            return Mode(replace(base, deduplicate=True))
+    return MODES[name]
 
 
 @dataclass(frozen=True)
@@ -107,13 +104,13 @@ class Outcome:
 
 
 def solve(
-    where: Machine, n: int, how: Mechanisms, writer: Writer, judge: Judge, kernel: Kernel
+    where: Machine, n: int, how: Mode, writer: Writer, judge: Judge, kernel: Kernel
 ) -> Outcome:
     """Beam search on one problem."""
     clock = VirtualClock()
     timings = [Timing(clock, where.device, shape, kernel) for shape in where.shapes]
     generator, verifier = (
-        SimulatedModel(process, capacity=cells, paths=2 * n + 2, timing=timing)
+        SimulatedModel(process, capacity=cells, paths=4 * n + 2, timing=timing)
         for process, cells, timing in zip((writer, judge), where.cells, timings, strict=True)
     )
     format = bind(catalogue.load().format("seedling"), verifier.vocabulary, ChatTemplate(""))
@@ -139,7 +136,7 @@ def solve(
         limits=Limits(STEP, CONTEXT),
         emit=emit,
         past=Past(),
-        mechanisms=how,
+        mode=how,
         clock=lambda: clock.now,
     )
     for _ in scheduler.run():

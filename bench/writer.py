@@ -19,7 +19,7 @@ from engine.models.stop import StopSignal
 from engine.protocol import AnyEvent, SolveRequest, encode
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import Limits, Mechanisms
+from engine.scheduling.settings import Limits, Mechanisms, Mode
 from engine.search.policy import Branch, Candidate, Decision, Group, Lineage
 from engine.service.run import Run
 
@@ -82,7 +82,7 @@ class Writer:
             limits=Limits(length, len(prompt) + length),
             emit=lambda event: run.emit(event),  # looked up each time, for `profile`
             past=Past(),
-            mechanisms=Mechanisms(deduplicate=False, drafts=False),
+            mode=Mode(Mechanisms(deduplicate=False, drafts=False)),
         )
         self._passes = scheduler.run()
         self.step()

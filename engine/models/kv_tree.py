@@ -50,11 +50,13 @@ class KvTree:
         self._free = list(range(model.max_paths - 1, -1, -1))
         self._resident: dict[Stem, int] = {}
         """Evictable stems and their paths, least recently used first."""
+        self.reserved = 0
+        """Cells that a search has made room for and not filled yet."""
         self.evicted_tokens = 0
 
-    def new_path(self) -> int | None:
-        """A free path, evicting if need be; None when every path is being written."""
-        if not self._free and not self._evict():
+    def new_path(self, *, evict: bool = True) -> int | None:
+        """A free path, evicting if need be and allowed; None when every path is being written."""
+        if not self._free and not (evict and self._evict()):
             return None
         return self._free.pop()
 
@@ -63,11 +65,14 @@ class KvTree:
         base = self.nearest(stem)
         return stem.end - (self.model.length(self._resident[base]) if base else 0)
 
-    def claim(self, stem: Stem, *, keep: bool = True) -> tuple[int, list[int]] | None:
+    def claim(
+        self, stem: Stem, *, keep: bool = True, evict: bool = True
+    ) -> tuple[int, list[int]] | None:
         """A path of one's own that leads as far towards the end of `stem` as the cache knows.
 
         Args:
             keep: somebody else will start from `stem` too. Otherwise its own path is handed over.
+            evict: something else may have to leave for it.
 
         Returns:
             The path and the tokens still to be fed to reach the end of `stem`; None when every
@@ -81,7 +86,7 @@ class KvTree:
             self._resident[base] = self._resident.pop(base)  # most recently used
         path = self._free.pop() if self._free else None
         if path is None:
-            if not self._evict(spare=base):
+            if not (evict and self._evict(spare=base)):
                 return None
             path = self._free.pop()
         if base is not None and base in self._resident:
@@ -113,10 +118,30 @@ class KvTree:
         if path is not None:
             self.drop(path)
 
-    def make_room(self, cells: int) -> bool:
+    def forget_below(self, root: Stem) -> None:
+        """Nobody will build on `root` or on anything that follows it."""
+        for stem in list(self._resident):
+            at: Stem | None = stem
+            while at is not None and at is not root:
+                at = at.parent
+            if at is root:
+                self.forget(stem)
+
+    def alone(self, claimed: int) -> bool:
+        """Whether `claimed` paths are all that anybody writes on now."""
+        return self.model.max_paths - len(self._free) - len(self._resident) == claimed
+
+    def expect(self, stems: Sequence[Stem]) -> None:
+        """These will be claimed next, the first of them soonest; what is wanted last goes first."""
+        for stem in reversed(stems):
+            base = self.nearest(stem)
+            if base is not None:
+                self._resident[base] = self._resident.pop(base)
+
+    def make_room(self, cells: int, *, evict: bool = True) -> bool:
         """Evict until `cells` more fit. False when what is being written takes too much."""
-        while self.model.used + cells > self.model.capacity:
-            if not self._evict():
+        while self.model.used + self.reserved + cells > self.model.capacity:
+            if not (evict and self._evict()):
                 return False
         return True
 

@@ -6,10 +6,10 @@ the policy open it, it is taken over whole, and otherwise nothing remembers it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from engine.scheduling.node import Node
-from engine.search.policy import Lineage
+from engine.search.policy import Group, Lineage
 
 
 class Drafts:
@@ -17,17 +17,20 @@ class Drafts:
 
     def __init__(self) -> None:
         self._nodes: dict[Lineage, Node] = {}
-        self._parents: set[Lineage] = set()
+        self._groups: dict[Lineage, Group] = {}
+        """By parent, the group its children would belong to."""
 
-    def has(self, parent: Lineage) -> bool:
-        """Whether this node's next steps were drafted already."""
-        return parent in self._parents
+    def __len__(self) -> int:
+        return len(self._nodes)
 
-    def add(self, parent: Lineage, nodes: Iterable[Node]) -> None:
-        self._parents.add(parent)
+    def add(self, parent: Lineage, group: Group, nodes: Iterable[Node]) -> None:
+        self._groups[parent] = group
         for node in nodes:
             node.draft = True
             self._nodes[node.lineage] = node
+
+    def of_name(self, lineage: Lineage) -> Node | None:
+        return self._nodes.get(lineage)
 
     def promote(self, lineage: Lineage, limit: int, whole: bool) -> Node | None:
         """Take a draft over as a node of the tree; None if there is none of this name."""
@@ -38,28 +41,27 @@ class Drafts:
         node.draft = False
         return node
 
-    @property
-    def all(self) -> list[Node]:
-        return list(self._nodes.values())
+    def finished(self) -> Iterator[tuple[Group, Node]]:
+        """Drafts that are written to their end, and the groups they would belong to."""
+        for node in self._nodes.values():
+            if node.ending is not None:
+                yield self._groups[node.lineage[:-1]], node
 
-    def of(self, parents: Sequence[Node]) -> list[Node]:
-        """The drafts that follow any of these nodes."""
-        lineages = {node.lineage for node in parents}
-        return [node for node in self._nodes.values() if node.lineage[:-1] in lineages]
+    def below(self, parents: Iterable[Lineage]) -> list[Node]:
+        """All drafts that follow any of these nodes, however far."""
+        lineages = set(parents)
+        return [
+            node
+            for node in self._nodes.values()
+            if any(node.lineage[:depth] in lineages for depth in range(1, len(node.lineage)))
+        ]
 
-    def forget(self, nodes: Iterable[Node]) -> None:
+    def forget(self, nodes: Sequence[Node]) -> None:
         for node in nodes:
             self._nodes.pop(node.lineage, None)
+            self._groups.pop(node.lineage, None)
 
-    def reopen(self, parents: Iterable[Lineage]) -> None:
+    def close(self, parents: Iterable[Lineage]) -> None:
         """Decided nodes are drafted from no more; their names need not be kept."""
-        self._parents.difference_update(parents)
-
-
-def potential(node: Node) -> float:
-    """How likely a finished node is to survive, for want of its decision (FastTTS, section 4.1).
-
-    Its own score once it is verified, before that its parent's, which it tends to share.
-    """
-    scores = node.scores or (node.parent.scores if node.parent else None)
-    return scores[-1] if scores else 0.0
+        for parent in parents:
+            self._groups.pop(parent, None)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.search.aggregate import Aggregate, aggregate
-from engine.search.policy import Branch, Candidate, Decision, Ending, Group, Lineage
+from engine.search.policy import Branch, Candidate, Decision, Ending, Group, Lineage, Outlook
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Beam:
         done = tuple(c.lineage for c in candidates if c.ending is Ending.END)
         enough = len(completed) + len(done) >= self.n
         pool = [] if enough or group.whole else self._pool(candidates)
-        best = [c.lineage for c in self._ranked(pool)[: max(1, self.n // self.width)]]
+        best = [c.lineage for c in self._ranked(pool)[: self._keeps]]
         branches = self._expand([c for c in pool if c.lineage in best])
 
         parents = {branch.parent for branch in branches}
@@ -61,10 +61,28 @@ class Beam:
             return None
         return self._group(group.round + 1, tuple(Branch(lineage, i) for i in range(self.width)))
 
+    def outlook(
+        self, group: Group, scored: Sequence[Candidate], completed: Sequence[Candidate]
+    ) -> Outlook | None:
+        if group.whole:
+            return None
+        outstanding = len(group.branches) - len(scored)
+        done = sum(c.ending is Ending.END for c in scored)
+        return Outlook(
+            ranked=tuple(c.lineage for c in self._ranked(self._pool(scored))),
+            outstanding=outstanding,
+            keeps=self._keeps,
+            open_end=len(completed) + done + outstanding >= self.n,
+        )
+
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         if self.sort_completed:
             completed = sorted(completed, key=self._score, reverse=True)
         return tuple(completed[: self.n])
+
+    @property
+    def _keeps(self) -> int:
+        return max(1, self.n // self.width)
 
     def _score(self, candidate: Candidate) -> float:
         return aggregate(self.aggregate, candidate.scores)

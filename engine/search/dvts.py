@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.search.aggregate import Aggregate, aggregate
-from engine.search.policy import Branch, Candidate, Decision, Ending, Group, Lineage
+from engine.search.policy import Branch, Candidate, Decision, Ending, Group, Lineage, Outlook
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,19 @@ class DiverseTrees:
 
     def follow(self, group: Group, lineage: Lineage) -> Group | None:
         return None if group.whole else self._group(group.key, group.round + 1, lineage)
+
+    def outlook(
+        self, group: Group, scored: Sequence[Candidate], completed: Sequence[Candidate]
+    ) -> Outlook | None:
+        if group.whole:
+            return None
+        pool = [c for c in scored if c.ending is not Ending.CONTEXT]
+        ranked = sorted(pool, key=self._score, reverse=True)  # stable: the first of equal scores
+        return Outlook(
+            ranked=tuple(c.lineage for c in ranked),
+            outstanding=len(group.branches) - len(scored),
+            keeps=1,
+        )
 
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         return tuple(completed)

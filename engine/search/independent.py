@@ -37,6 +37,11 @@ class Independent:
     def follow(self, group: Group, lineage: Lineage) -> Group | None:
         return None
 
+    def outlook(
+        self, group: Group, scored: Sequence[Candidate], completed: Sequence[Candidate]
+    ) -> None:
+        return None
+
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         return tuple(completed)
 

@@ -83,6 +83,34 @@ class Decision:
     pruned: tuple[Lineage, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Where the scored candidates of a group stand while others are outstanding.
+
+    `ranked` holds every scored candidate that may still survive or be displaced, best first; those
+    from place `keeps` on are outranked for good (SpecScale, early pruning). The first
+    `keeps - outstanding` cannot be displaced any more, unless `open_end`: then the search may end
+    with this group, and nothing is certain but the lost.
+    """
+
+    ranked: tuple[Lineage, ...]
+    outstanding: int
+    """Candidates that are not scored yet."""
+    keeps: int
+    """Most candidates that survive."""
+    open_end: bool = False
+
+    @property
+    def lost(self) -> Sequence[Lineage]:
+        """Outranked by as many as survive."""
+        return self.ranked[self.keeps :]
+
+    @property
+    def sure(self) -> Sequence[Lineage]:
+        """In the best `keeps` whatever the outstanding scores are."""
+        return () if self.open_end else self.ranked[: max(0, self.keeps - self.outstanding)]
+
+
 class Policy(Protocol):
     """A search strategy. See `engine.search` for the ones there are."""
 
@@ -111,6 +139,21 @@ class Policy(Protocol):
 
         Speculation writes these branches ahead of the decision. None where nothing is decided
         between a step and the next, or nothing follows.
+        """
+        ...
+
+    def outlook(
+        self, group: Group, scored: Sequence[Candidate], completed: Sequence[Candidate]
+    ) -> Outlook | None:
+        """Where the candidates of a group stand that are finished and scored, before the others
+        are. It never changes what is decided, only what is worth writing ahead.
+
+        Args:
+            scored: some of the group's candidates, in the order of `group.branches`.
+            completed: as in `decide`.
+
+        Returns:
+            None where ranks decide nothing.
         """
         ...
 

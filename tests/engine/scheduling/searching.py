@@ -17,7 +17,7 @@ from engine.models.sampling import Sampler
 from engine.protocol import events
 from engine.scheduling.past import Past, PastNode
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import Counts, Limits, Mechanisms
+from engine.scheduling.settings import Counts, Limits, Mechanisms, Mode
 from engine.search.policy import Candidate, Ending, Lineage
 from engine.verify.formats import bind
 from engine.verify.prm import Prm
@@ -127,7 +127,7 @@ def searched(
             limits=Limits(step, context),
             emit=result.events.append,
             past=past or Past(),
-            mechanisms=Mechanisms(deduplicate=deduplicate),
+            mode=Mode(Mechanisms(deduplicate=deduplicate)),
         )
         for count, _ in enumerate(scheduler.run()):
             assert count < passes, "the search does not end"

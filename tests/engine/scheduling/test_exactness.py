@@ -32,7 +32,7 @@ from engine.models.simulated_text import BEGIN, Judge, Writer, lognormal
 from engine.protocol import AnyEvent, BeamsSelected, NodesPruned, StepFinished, StepScored
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import Limits, Mechanisms
+from engine.scheduling.settings import Limits, Mechanisms, Mode
 from engine.search.aggregate import AGGREGATES, Aggregate
 from engine.search.policy import Lineage
 from engine.service.history import History
@@ -158,7 +158,7 @@ def solve(case: Case, how: Circumstances) -> Finished:
         limits=Limits(case.step_tokens, case.context),
         emit=events.append,
         past=history.past if how.past else Past(),
-        mechanisms=how.mechanisms,
+        mode=Mode(how.mechanisms),
         clock=erratic(how.clock),
     )
     for _ in scheduler.run():
