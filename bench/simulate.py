@@ -114,7 +114,7 @@ def solve(
         for process, cells, timing in zip((writer, judge), where.cells, timings, strict=True)
     )
     format = bind(catalogue.load().format("seedling"), verifier.vocabulary, ChatTemplate(""))
-    prm = Prm(verifier, format, PROBLEM)
+    prm = Prm(verifier, format, PROBLEM, whole_paths=how.whole_paths)
     policy = search.build("beam", n=n, width=WIDTH)
     steps: dict[Lineage, StepFinished] = {}
     completed: dict[Lineage, float] = {}

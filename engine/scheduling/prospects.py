@@ -42,9 +42,7 @@ class Prospects:
     def rank(self, tree: ReasoningTree, drafts: Drafts) -> list[Prospect]:
         """All nodes that may be written on, the most promising first."""
         self.lost = []
-        found = [
-            prospect for opened in tree.groups for prospect in self._candidates(tree, opened)
-        ]
+        found = [prospect for opened in tree.groups for prospect in self._candidates(tree, opened)]
         chances = {prospect.node.lineage: prospect.chance for prospect in found}
         # Parents come before their children: a draft is added after what it follows.
         for group, node in drafts.finished():

@@ -91,12 +91,13 @@ class ReasoningTree:
             (opened.group.round, by_lineage[lineage].candidate()) for lineage in decision.completed
         ]
 
-    def waiting_for_decision(self) -> Iterator[tuple[OpenGroup, Node]]:
-        """Finished nodes of undecided groups."""
+    def finished(self) -> Iterator[Node]:
+        """Nodes of undecided groups that are written."""
         for opened in self.groups:
-            for node in opened.nodes:
-                if node.ending is not None:
-                    yield opened, node
+            yield from (node for node in opened.nodes if node.ending is not None)
+
+    def node(self, lineage: Lineage) -> Node | None:
+        return self._nodes.get(lineage)
 
     def stem_before(self, node: Node) -> Stem:
         """Where a node starts in the generator's cache."""

@@ -47,6 +47,11 @@ class Verification:
             self._deferred[id(other)] += 1
         self._waiting.append(node)
 
+    def remove(self, nodes: Iterable[Node]) -> None:
+        """Nobody wants the scores of these any more."""
+        gone = {id(node) for node in nodes}
+        self._waiting = [node for node in self._waiting if id(node) not in gone]
+
     def wrote(self, seconds: float, rows: int) -> None:
         """A decode pass of `rows` went by while some steps waited."""
         self._spent_blind += seconds * min(1.0, len(self._waiting) / max(1, rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from engine.models.kv_tree import Stem
 from engine.scheduling.node import Node
@@ -58,9 +58,15 @@ class Waiting:
         """Where those who wait start, soonest first."""
         return list(dict.fromkeys(before for before, _ in self._families))
 
-    def clear(self) -> None:
-        self._families.clear()
+    def remove(self, nodes: Iterable[Node]) -> None:
+        """These are not to be written after all."""
+        gone = {id(node) for node in nodes}
+        families, self._families = self._families, []
         self._starts.clear()
+        for before, siblings in families:
+            left = [node for node in siblings if id(node) not in gone]
+            if left:
+                self.add(left, before)
 
 
 def _ancestors(stem: Stem) -> dict[Stem, int]:

@@ -57,13 +57,28 @@ class _Leaf:
 
 
 class Prm:
-    """Scores the steps of one problem's solutions. Equal steps of one parent are scored once."""
+    """Scores the steps of one problem's solutions. Equal steps of one parent are scored once.
 
-    def __init__(self, model: TokenModel, format: BoundFormat, problem: str) -> None:
+    Args:
+        whole_paths: keep nothing in the cache and share nothing: each path is read from its
+            beginning whenever it is scored, as by a verifier without one.
+        cache: the model's cache, if other searches use it too.
+    """
+
+    def __init__(
+        self,
+        model: TokenModel,
+        format: BoundFormat,
+        problem: str,
+        *,
+        whole_paths: bool = False,
+        cache: KvTree | None = None,
+    ) -> None:
         self.model = model
         self._format = format
         self._problem = problem
-        self._tree = KvTree(model)
+        self._whole_paths = whole_paths
+        self._tree = cache or KvTree(model)
         self.root = Judged(None, (), Stem(None, tuple(format.opening(problem))), users=1)
         self.fed_tokens = 0
         """Tokens computed so far."""
@@ -80,6 +95,9 @@ class Prm:
         """
         fresh: list[Judged] = []
         results = [self._grow(parent, steps, fresh) for parent, steps in requests]
+        if self._whole_paths:
+            self._read_again(results)
+            return results
         inner = {id(judged.parent) for judged in fresh}
         tips = [judged for judged in fresh if id(judged) not in inner]
         while tips:
@@ -151,12 +169,7 @@ class Prm:
             leaves.append(leaf)
             groups[id(leaf.base)].append(leaf)
         if not leaves:
-            raise EngineError(
-                Trouble.USAGE,
-                f"A solution of {tips[0].stem.end:,} tokens is longer than the verifier's cache "
-                f"of {self.model.capacity:,}.",
-                "Use a larger --context, or a smaller --max-steps.",
-            )
+            raise self._too_long(tips[0])
         spans: list[Span] = []
         marked: list[list[Judged]] = []
         for group in groups.values():
@@ -169,6 +182,37 @@ class Prm:
         for leaf in leaves:
             self._tree.settle(leaf.path, leaf.judged.stem)
         return len(leaves)
+
+    def _read_again(self, paths: Sequence[Judged]) -> None:
+        """Compute every path from its beginning, whatever was computed of it before."""
+        left = list(paths)
+        while left:
+            leaves: list[_Leaf] = []
+            cells = 0
+            for judged in left:
+                cells += judged.stem.end
+                if leaves and not self._tree.make_room(cells):
+                    break
+                if cells > self.model.capacity or (leaf := self._prepare(judged)) is None:
+                    break
+                leaves.append(leaf)
+            if not leaves:
+                raise self._too_long(left[0])
+            spans = [Span((leaf.path,), leaf.tokens, sorted(leaf.marks)) for leaf in leaves]
+            marked = [leaf.marks[index] for leaf in leaves for index in sorted(leaf.marks)]
+            for judged, score in zip(marked, _softmax_first(self._forward(spans)), strict=True):
+                judged.score = float(score)
+            for leaf in leaves:
+                self._tree.drop(leaf.path)
+            left = left[len(leaves) :]
+
+    def _too_long(self, judged: Judged) -> EngineError:
+        return EngineError(
+            Trouble.USAGE,
+            f"A solution of {judged.stem.end:,} tokens is longer than the verifier's cache "
+            f"of {self.model.capacity:,}.",
+            "Use a larger --context, or a smaller --max-steps.",
+        )
 
     def _compute_opening(self) -> None:
         """Have the problem at hand for paths that are scored at other times to start from."""
@@ -195,7 +239,7 @@ class Prm:
         marks: dict[int, Judged] = {}
         step: Judged | None = judged
         while step is not None and step.parent is not None and step.stem.end > start:
-            if step.score is None:
+            if step.score is None or self._whole_paths:
                 marks[step.stem.end - 1 - start] = step
             step = step.parent
         return _Leaf(judged, base, path, tokens, marks)
