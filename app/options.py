@@ -74,6 +74,12 @@ _OPTIONS = (
         type=click.Choice(("best", "majority", "weighted", "first")),
         help="How the answer is chosen. Default: as the policy does.",
     ),
+    click.option(
+        "--mode",
+        type=click.Choice(("exact", "baseline", "fasttts", "specscale")),
+        help="How the search is run. Default: exact, the fastest way that changes nothing; "
+        "fasttts and specscale are approximate, baseline is the plain loop.",
+    ),
     click.option("--temperature", type=Number(0), help="0 takes the likeliest. Default: 0.8."),
     click.option("--top-p", type=Number(0, 1, min_open=True), help="Default: 1, no limit."),
     click.option("--top-k", type=click.IntRange(0), help="Default: 0, no limit."),

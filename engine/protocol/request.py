@@ -35,6 +35,9 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     aggregate: Literal["last", "min", "prod", "mean"] = "last"
     choose: Literal["best", "majority", "weighted", "first"] | None = None
     """None takes the policy's own way."""
+    mode: Literal["exact", "baseline", "fasttts", "specscale"] = "exact"
+    """How the search is run. `exact` changes nothing of what it finds; `fasttts` and `specscale`
+    are those papers' own ways and approximate, `baseline` is the plain loop, to compare with."""
 
 
 class SolveRequest(msgspec.Struct, frozen=True, kw_only=True):

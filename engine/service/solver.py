@@ -13,10 +13,10 @@ from engine.models.chat import ChatTemplate
 from engine.models.gguf import Header
 from engine.models.llama import LlamaModel
 from engine.models.sampling import Sampler
-from engine.protocol.events import Counters, Phase, RunFinished, Stop, Trouble
+from engine.protocol.events import Counters, Phase, RunFinished, Stop, Trouble, Warned
 from engine.protocol.request import SolveRequest
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import Limits
+from engine.scheduling.settings import MODES, Limits
 from engine.search.policy import Policy
 from engine.service.model_pool import ModelPool, Shape
 from engine.service.run import Run
@@ -49,6 +49,7 @@ class Solver:
         started = time.monotonic()
         request = run.request
         policy = _policy(request)
+        mode = MODES[request.search.mode]
         judge = _judge(request) if policy.guided else None
         try:
             generator, template = self._generator(run)
@@ -69,7 +70,10 @@ class Solver:
             limits=Limits(request.search.step_tokens, context),
             emit=run.emit,
             past=run.past,
+            mode=mode,
         )
+        if mode.shortcuts.any:
+            run.emit(_approximate(request.search.mode))
         Searching(run, policy, scheduler, generator, verifier, started).finish()
 
     def _generator(self, run: Run) -> tuple[LlamaModel, ChatTemplate]:
@@ -82,7 +86,12 @@ class Solver:
         n = run.request.search.n
         shape = Shape(_context(run.request), n, max(n, _MARKERS))
         model, template = self._pool.get("verifier", path, shape, run.stop, _announce(run, path))
-        return Prm(model, bind(format, model.vocabulary, template), run.request.problem.strip())
+        return Prm(
+            model,
+            bind(format, model.vocabulary, template),
+            run.request.problem.strip(),
+            whole_paths=MODES[run.request.search.mode].whole_paths,
+        )
 
 
 def _announce(run: Run, path: Path) -> Callable[[Header, float], None]:
@@ -106,6 +115,14 @@ def _announce(run: Run, path: Path) -> Callable[[Header, float], None]:
         )
 
     return loading
+
+
+def _approximate(mode: str) -> Warned:
+    return Warned(
+        code="approximate",
+        message=f"The mode '{mode}' is approximate: it takes shortcuts that change what is found, "
+        "and the same seed need not give the same tree. The default mode, exact, takes none.",
+    )
 
 
 def _policy(request: SolveRequest) -> Policy:
