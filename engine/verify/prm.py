@@ -200,7 +200,7 @@ class Prm:
                 raise self._too_long(left[0])
             spans = [Span((leaf.path,), leaf.tokens, sorted(leaf.marks)) for leaf in leaves]
             marked = [leaf.marks[index] for leaf in leaves for index in sorted(leaf.marks)]
-            for judged, score in zip(marked, _softmax_first(self._forward(spans)), strict=True):
+            for judged, score in zip(marked, self._scores(spans), strict=True):
                 judged.score = float(score)
             for leaf in leaves:
                 self._tree.drop(leaf.path)
