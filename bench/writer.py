@@ -49,6 +49,11 @@ class AtOnce:
     def follow(self, group: Group, lineage: Lineage) -> None:
         return None
 
+    def outlook(
+        self, group: Group, scored: Sequence[Candidate], completed: Sequence[Candidate]
+    ) -> None:
+        return None
+
     def final(self, completed: Sequence[Candidate]) -> tuple[Candidate, ...]:
         return tuple(completed)
 

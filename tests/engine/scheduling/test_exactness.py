@@ -32,7 +32,7 @@ from engine.models.simulated_text import BEGIN, Judge, Writer, lognormal
 from engine.protocol import AnyEvent, BeamsSelected, NodesPruned, StepFinished, StepScored
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import Limits, Mechanisms, Mode
+from engine.scheduling.settings import MODES, Limits, Mechanisms, Mode
 from engine.search.aggregate import AGGREGATES, Aggregate
 from engine.search.policy import Lineage
 from engine.service.history import History
@@ -44,7 +44,7 @@ PROBLEM = "Is the sum of two odd numbers even?"
 AMPLE = 1_000_000
 TREE_SEARCHES = ["beam", "dvts", "dynamic", "vg"]
 SWITCHES = [field.name for field in fields(Mechanisms) if field.type in (bool, "bool")]
-PLAIN = Mechanisms(**dict.fromkeys(SWITCHES, False))
+PLAIN = MODES["baseline"].mechanisms
 
 
 @dataclass(frozen=True)
