@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -32,6 +30,7 @@ def export(what: str, format: str | None, out: Path | None, force: bool) -> Exit
     """
     from app.export import FORMATS, document_of_run, document_of_session
     from app.export import export as exported
+    from app.export.file import save
     from app.printable import printable
     from app.store import Store
 
@@ -52,27 +51,5 @@ def export(what: str, format: str | None, out: Path | None, force: bool) -> Exit
         # A terminal obeys control characters; a file keeps the text as it is.
         output.data(printable(text) if sys.stdout.isatty() else text.encode())
     else:
-        _save(out, text)
+        save(out, text)
     return ExitCode.OK
-
-
-def _save(path: Path, text: str) -> None:
-    """Write the file in one go: a full disk does not cost what was there before."""
-    try:
-        if path.exists() and not path.is_file():  # a device or a pipe takes it as it comes
-            path.write_text(text, encoding="utf-8", newline="")
-            return
-        path = path.resolve()  # what a link points at, not the link
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        try:
-            draft.write_text(text, encoding="utf-8", newline="")
-            draft.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise CommandError(
-            ExitCode.STORAGE,
-            f"{path} could not be written ({error.strerror}). Name another file with --out.",
-        ) from error

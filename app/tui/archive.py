@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from app.errors import CommandError
 from app.store import Message, Role, State, Store, as_far_as_logged
+from app.tui.conversation import Conversation
 from app.tui.effort import Effort, Models
 from app.tui.turn import Turn
 from engine.protocol import (
@@ -39,15 +39,18 @@ class Archive:
         self.session: int | None = None
         self._messages: dict[Turn, int] = {}
         """The message that each turn's solution is."""
-        self._last: int | None = None
 
-    def begin(self, turn: Turn) -> None:
-        """Keep a question, and that it is being answered."""
+    def begin(self, turn: Turn, before: Turn | None) -> None:
+        """Keep a question, what it follows, and that it is being answered."""
         if self.session is None:
             self.session = self.store.create().id
         settings = _settings(turn)
         asked = self.store.add(
-            self.session, Role.USER, turn.problem, parent=self._last, settings=settings
+            self.session,
+            Role.USER,
+            turn.problem,
+            parent=self._messages.get(before) if before is not None else None,
+            settings=settings,
         )
         given = self.store.add(
             self.session,
@@ -58,7 +61,7 @@ class Archive:
             log=turn.request.log,
             state=State.RUNNING,
         )
-        self._messages[turn] = self._last = given.id
+        self._messages[turn] = given.id
 
     def record(self, turn: Turn) -> None:
         """Keep what a run has come to."""
@@ -67,19 +70,30 @@ class Archive:
 
     def close(self) -> None:
         """Begin a new conversation with the next question."""
-        self.session = self._last = None
+        self.session = None
 
-    def open(self, session: int) -> list[Turn]:
+    def choose(self, turn: Turn) -> None:
+        """Remember that the branch which ends with this turn is the open one."""
+        if (message := self._messages.get(turn)) is not None:
+            self.store.select(message)
+
+    def open(self, session: int) -> Conversation:
         """Go on with a conversation; gives its turns as far as the store itself has them."""
-        path = self.store.path(self.store.session(session).head)
-        self.session, self._last = session, path[-1].id if path else None
-        turns: list[Turn] = []
-        for asked, given in pairwise(path):
-            if asked.role is Role.USER and given.role is Role.ASSISTANT:
+        messages = {message.id: message for message in self.store.messages(session)}
+        conversation = Conversation()
+        turns: dict[int | None, Turn | None] = {None: None}
+        for given in messages.values():
+            asked = messages.get(given.parent) if given.parent is not None else None
+            if given.role is Role.ASSISTANT and asked is not None and asked.role is Role.USER:
                 turn = _turn(asked, as_far_as_logged(given))
                 self._messages[turn] = given.id
-                turns.append(turn)
-        return turns
+                turns[given.id] = turn
+                conversation.add(turn, turns.get(asked.parent))
+        head = self.store.session(session).head
+        if (last := turns.get(head)) is not None:
+            conversation.open(last)
+        self.session = session
+        return conversation
 
 
 def open_archive() -> Archive | CommandError:

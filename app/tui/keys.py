@@ -14,6 +14,9 @@ CHAT: list[BindingType] = [
     Binding("y", "copy_answer", "Copy", id="chat.copy"),
     Binding("Y", "copy_step", "Copy step", show=False, id="chat.copy_step"),
     Binding("g", "resume", "Go on", id="chat.resume"),
+    Binding("R", "retry_with", "Retry with…", show=False, id="chat.retry_with"),
+    Binding("f2", "attach", "Attach", id="chat.attach"),
+    Binding("f3", "export", "Export", id="chat.export"),
     Binding("ctrl+n", "new", "New", show=False, id="chat.new"),
     Binding("ctrl+o", "sessions", "Sessions", id="chat.sessions"),
     Binding("m", "raw", "Maths source", show=False, id="chat.raw"),
@@ -27,6 +30,7 @@ RUN: list[BindingType] = [
     Binding("n", "match(1)", "Next match", show=False, id="tree.next_match"),
     Binding("N", "match(-1)", "Previous match", show=False, id="tree.previous_match"),
     Binding("r", "play", "Replay", id="tree.replay"),
+    Binding("c", "compare", "Compare", id="tree.compare"),
     Binding("comma", "round(-1)", "Round back", key_display=",", id="tree.round_back"),
     Binding("full_stop", "round(1)", "Round on", key_display=".", id="tree.round_on"),
 ]
@@ -57,5 +61,5 @@ TREE: list[BindingType] = [
         id="tree.after",
     ),
 ]
-SOMETIMES = ("stop", "retry", "edit", "copy_answer", "resume", "raw")
+SOMETIMES = ("stop", "retry", "retry_with", "export", "edit", "copy_answer", "resume", "raw")
 """Actions of the chat that at times would do nothing, and are then not offered."""

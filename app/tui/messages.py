@@ -37,6 +37,14 @@ class TurnSelected(Message):
 
 
 @dataclass
+class BranchChosen(Message):
+    """The user wants the conversation as it goes on from a turn beside this one."""
+
+    turn: Turn
+    step: int
+
+
+@dataclass
 class StepHighlighted(Message):
     """The cursor of the tree is on another row."""
 

@@ -45,6 +45,7 @@ class Turn:
         lost: why the engine was lost in this run, if it was.
         told_lost: whether the user was told.
         outlined: whether the view is only an outline of a run of before.
+        branch: its place among the turns in the same place on other branches, and their number.
     """
 
     def __init__(self, request: SolveRequest, effort: Effort) -> None:
@@ -58,6 +59,7 @@ class Turn:
         self.folds = Folds()
         self.feed = Feed()
         self.outlined = False
+        self.branch: tuple[int, int] = (1, 1)
         self._inbox: deque[AnyEvent] = deque()
 
     @property

@@ -20,14 +20,14 @@ _LARGEST = 1 << 20
 class AttachScreen(ModalScreen[str | None]):
     """Asks for a path and gives the text of the file, or None."""
 
-    CSS_PATH = "attach.tcss"
+    CSS_PATH = "dialog.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close")]
 
     def compose(self) -> ComposeResult:
-        with Vertical(id="attach"):
+        with Vertical(classes="dialog"):
             yield Static("Attach a text file", markup=False)
             yield Input(placeholder="Path of the file", id="path")
-            yield Static(id="trouble", markup=False)
+            yield Static(classes="trouble", markup=False)
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -39,7 +39,7 @@ class AttachScreen(ModalScreen[str | None]):
             text = await asyncio.to_thread(_text_of, path)
         except (OSError, ValueError) as error:
             words = error.strerror if isinstance(error, OSError) else str(error)
-            self.query_one("#trouble", Static).update(f"It cannot be attached: {words}.")
+            self.query_one(".trouble", Static).update(f"It cannot be attached: {words}.")
             return
         self.dismiss(text)
 

@@ -19,12 +19,15 @@ from app.errors import CommandError
 from app.logs import new_log
 from app.printable import one_line
 from app.tui.archive import Archive
+from app.tui.conversation import Conversation
 from app.tui.effort import Effort, Models
 from app.tui.keys import CHAT, SOMETIMES
-from app.tui.messages import Asked, EffortChosen, TurnSelected
+from app.tui.messages import Asked, BranchChosen, EffortChosen, TurnSelected
 from app.tui.replay import read_log
 from app.tui.runner import Runner
 from app.tui.screens.attach import AttachScreen
+from app.tui.screens.export import ExportScreen
+from app.tui.screens.retry import RetryScreen
 from app.tui.screens.sessions import SessionsScreen
 from app.tui.turn import Standing, Turn
 from app.tui.widgets.composer import Composer
@@ -62,6 +65,9 @@ class ChatScreen(Screen[None]):
         self.effort = effort
         self._log_folder = log_folder
         self._archive = archive
+        self._conversation = Conversation()
+        self._edited: Turn | None = None
+        """The turn whose question is in the composer to be asked otherwise."""
         self._possible: list[bool | None] = []
         self._looks = 0
 
@@ -108,15 +114,36 @@ class ChatScreen(Screen[None]):
 
     @on(Asked)
     async def _asked(self, event: Asked) -> None:
-        await self.ask(event.text)
+        edited = self._edited
+        self._edit(None)
+        if edited is None:
+            await self.ask(event.text)
+        else:
+            await self._again(edited, event.text)
+
+    async def _again(self, turn: Turn, problem: str) -> None:
+        """Ask in the place of a turn; what was there stays on a branch of its own."""
+        request = self._models.request(problem, self.effort, seed=secrets.randbelow(2**31))
+        await self._begin(Turn(request, self.effort), self._conversation.before(turn))
+
+    def _edit(self, turn: Turn | None) -> None:
+        """The composer holds the question of this turn, to be changed; None: a new question."""
+        self._edited = turn
+        self._bar.editing = turn is not None
 
     async def ask(self, problem: str, effort: Effort | None = None) -> None:
         """Have a problem solved after those that are waiting."""
         effort = effort or self.effort
         request = self._models.request(problem, effort, seed=secrets.randbelow(2**31))
-        turn = Turn(msgspec.structs.replace(request, log=new_log(self._log_folder)), effort)
-        self._keep(lambda archive: archive.begin(turn))
-        await self._transcript.add(turn)
+        path = self._conversation.path
+        await self._begin(Turn(request, effort), path[-1] if path else None)
+
+    async def _begin(self, turn: Turn, before: Turn | None) -> None:
+        """Put a turn into the conversation, and have it solved."""
+        turn.request = msgspec.structs.replace(turn.request, log=new_log(self._log_folder))
+        self._conversation.add(turn, before)
+        self._keep(lambda archive: archive.begin(turn, before))
+        await self._transcript.open(self._conversation.path, turn)
         self._send(turn)
 
     def _send(self, turn: Turn) -> None:
@@ -194,7 +221,8 @@ class ChatScreen(Screen[None]):
     # Commands
 
     def action_back(self) -> None:
-        """Leave a replay, or go back to writing."""
+        """Leave a replay, stop editing, or go back to writing."""
+        self._edit(None)
         if not self.run_pane.leave_replay():
             self.show_run(False)
             self._composer.focus()
@@ -219,12 +247,45 @@ class ChatScreen(Screen[None]):
     async def action_retry(self) -> None:
         """Ask the same again, with the effort that is chosen now and other random numbers."""
         if (turn := self._transcript.selected) is not None:
-            await self.ask(turn.problem)
+            await self._again(turn, turn.problem)
+
+    @work
+    async def action_retry_with(self) -> None:
+        """Ask the same again, with settings that the user gives."""
+        turn = self._transcript.selected
+        if turn is None:
+            return
+        request = await self.app.push_screen_wait(RetryScreen(turn.request))
+        if request is not None:
+            request = msgspec.structs.replace(request, resume=False)
+            await self._begin(Turn(request, turn.effort), self._conversation.before(turn))
+
+    @work
+    async def action_export(self) -> None:
+        """Write the conversation into a file."""
+        archive = self._archive
+        if archive is None or archive.session is None:
+            return
+        path = await self.app.push_screen_wait(ExportScreen(archive.store, archive.session))
+        if path is not None:
+            self.notify(f"Written to {path}.", markup=False)
 
     def action_edit(self) -> None:
+        """Put a question into the composer; sent again it begins a branch."""
         if (turn := self._transcript.selected) is not None:
             self.show_run(False)
             self._composer.write(turn.problem)
+            self._edit(turn)
+
+    @on(BranchChosen)
+    async def _branch_chosen(self, event: BranchChosen) -> None:
+        beside = self._conversation.beside(event.turn)
+        turn = beside[(beside.index(event.turn) + event.step) % len(beside)]
+        self._conversation.open(turn)
+        path = self._conversation.path
+        self._keep(lambda archive: archive.choose(path[-1]))
+        await self._transcript.open(path, turn)
+        self._tell()
 
     @work
     async def action_attach(self) -> None:
@@ -255,6 +316,7 @@ class ChatScreen(Screen[None]):
         """Begin a new conversation; what still runs goes on."""
         if self._archive is not None:
             self._archive.close()
+        self._conversation = Conversation()
         await self._transcript.open([])
         self.run_pane.close()
         self._tell()
@@ -269,11 +331,14 @@ class ChatScreen(Screen[None]):
         if session is not None:
             self._keep(lambda archive: self._reopen(archive.open(session)))
 
-    def _reopen(self, turns: list[Turn]) -> None:
+    def _reopen(self, conversation: Conversation) -> None:
         self.run_pane.close()
-        for turn in turns:
+        self._conversation = conversation
+        self._edit(None)
+        path = conversation.path
+        for turn in path:
             self._composer.remember(turn.problem)
-        self.run_worker(self._transcript.open(turns), exclusive=True)
+        self.run_worker(self._transcript.open(path), exclusive=True)
 
     async def action_raw(self) -> None:
         await self._transcript.toggle_raw()
@@ -302,7 +367,9 @@ class ChatScreen(Screen[None]):
             return True
         turn = self._transcript.selected
         match action:
-            case "retry" | "edit" | "raw":
+            case "export":
+                return self._archive is not None and self._archive.session is not None
+            case "retry" | "retry_with" | "edit" | "raw":
                 return turn is not None
             case "copy_answer":
                 return turn is not None and bool(turn.text)

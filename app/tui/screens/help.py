@@ -37,7 +37,7 @@ class HelpScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f1,enter", "dismiss", "Close")]
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(id="help"):
+        with VerticalScroll(classes="page"):
             yield Static(_ABOUT, markup=False)
             for title, bindings in (
                 ("Everywhere", [*self.app.BINDINGS, ("ctrl+p", "", "Commands")]),
@@ -51,7 +51,7 @@ class HelpScreen(ModalScreen[None]):
             yield Static(_signs())
 
     def on_mount(self) -> None:
-        self.query_one("#help").focus()
+        self.query_one(".page").focus()
 
 
 def _keys(title: str, bindings: list[BindingType]) -> Table:

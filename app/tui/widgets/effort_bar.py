@@ -17,6 +17,8 @@ class EffortBar(Widget):
     """One line: the three efforts, the chosen one marked, and its cost as far as it is known."""
 
     effort: var[Effort] = var(Effort.THINK)
+    editing: var[bool] = var(False)
+    """Whether what is sent takes the place of an earlier question."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -24,6 +26,9 @@ class EffortBar(Widget):
         """What the last question of each kind took."""
 
     def watch_effort(self) -> None:
+        self.refresh()
+
+    def watch_editing(self) -> None:
         self.refresh()
 
     def learn(self, turn: Turn) -> None:
@@ -40,6 +45,8 @@ class EffortBar(Widget):
             label = f"[{effort.label}]" if chosen else f" {effort.label} "
             line.append(label, style="bold" if chosen else "dim")
         line.append(f"  {self._cost()}", style="dim")
+        if self.editing:
+            line.append(" · sending begins a branch, Esc does not", style="bold")
         return line
 
     def on_click(self, event: events.Click) -> None:

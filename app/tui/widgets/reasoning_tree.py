@@ -25,6 +25,7 @@ from app.tui.turn import Folds
 _GLYPHS = glyphs_for("utf-8")
 _STRIPS = 2000
 """Drawn rows that are kept."""
+_MARK = "◆"
 _SLIDE = 8
 """Columns by which the tree moves aside when the cursor is deep in it."""
 
@@ -45,6 +46,8 @@ class ReasoningTree(ScrollView, can_focus=True):
     }
 
     follow: var[bool] = var(True)
+    marked: var[Node | None] = var[Node | None](None)
+    """The step that another is to be compared with."""
     virtual_size: Reactive[Size] = Reactive(Size(0, 0))
     """Rows come and go all the time, and where other widgets are does not hang on them."""
 
@@ -63,6 +66,8 @@ class ReasoningTree(ScrollView, can_focus=True):
         """Show a run from here on. Where it is the one that is shown, the cursor stays."""
         if folds is not self._rows.folds:
             self._cursor = None
+        if view is not self._rows.view:
+            self.marked = None
         self._rows = Rows(view, folds)
         self._relocate()
         self._ride()
@@ -107,6 +112,9 @@ class ReasoningTree(ScrollView, can_focus=True):
     def node(self) -> Node | None:
         """The node under the cursor."""
         return self.rows[line].node if (line := self.cursor_line) is not None else None
+
+    def watch_marked(self) -> None:
+        self.refresh()
 
     # The cursor
 
@@ -301,6 +309,8 @@ class ReasoningTree(ScrollView, can_focus=True):
             best = max((d.score for d in row.dead if d.score is not None), default=None)
             return _GLYPHS.states[State.PRUNED], _GLYPHS.folded(len(row.dead), best)
         head = _GLYPHS.label(node, scored=self._rows.view.scored)
+        if node is self.marked:
+            head = f"{_MARK} {head}"
         hidden = node.children and node.lineage in self._rows.folds.collapsed
         below = f"[+{len(node.children)}] " if hidden else ""
         return head, below + node.text[: 2 * width]

@@ -17,6 +17,7 @@ from app.tui.feed import Change, Feed
 from app.tui.keys import RUN
 from app.tui.messages import FollowChanged, RoundChosen, Sought, StepHighlighted
 from app.tui.replay import Replay, read_log
+from app.tui.screens.compare import CompareScreen
 from app.tui.search import Search
 from app.tui.turn import Folds, Turn
 from app.tui.widgets.node_detail import NodeDetail
@@ -126,6 +127,19 @@ class RunPane(Vertical):
             self._turn.folds.unfolded.clear()
             self._tree.refold()
             self._tell()
+
+    def action_compare(self) -> None:
+        """Mark the step under the cursor; with another marked, show both paths side by side."""
+        node, marked = self._tree.node, self._tree.marked
+        if node is None or node.parent is None:
+            return
+        if marked is None or marked is node:
+            self._tree.marked = None if marked is node else node
+            if marked is None:
+                self.notify("Marked. Go to another step and press c again to compare.", timeout=4)
+        else:
+            self._tree.marked = None
+            self.app.push_screen(CompareScreen(marked, node, raw=self._tree.raw))
 
     def action_search(self) -> None:
         self._tabs.active = "tree-tab"

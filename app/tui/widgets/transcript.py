@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from app.tui.messages import TurnClicked, TurnSelected
+from app.tui.messages import BranchChosen, TurnClicked, TurnSelected
 from app.tui.turn import Turn
 from app.tui.widgets.turn_block import TurnBlock
 
@@ -29,6 +29,8 @@ class Transcript(VerticalScroll):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "select(-1)", "Earlier", show=False, id="transcript.up"),
         Binding("down,j", "select(1)", "Later", show=False, id="transcript.down"),
+        Binding("left", "branch(-1)", "Branch before", id="transcript.branch_before"),
+        Binding("right", "branch(1)", "Branch after", id="transcript.branch_after"),
         Binding("home", "earlier", "First", show=False, id="transcript.earlier"),
     ]
 
@@ -53,30 +55,30 @@ class Transcript(VerticalScroll):
     def turns(self) -> Sequence[Turn]:
         return self._turns
 
-    async def add(self, turn: Turn) -> None:
-        """Add a turn at the end and select it."""
+    async def open(self, turns: Sequence[Turn], select: Turn | None = None) -> None:
+        """Show these turns, and select one, by default the last. What is shown already stays."""
         async with self._changing:
-            self._turns.append(turn)
-            await self.mount(TurnBlock(turn, raw=self.raw))
-            while len(self._turns) - self._first > _MOUNTED:
+            same = sum(a is b for a, b in zip(self._turns, turns, strict=False))
+            kept = set(turns[:same])
+            for block in self._blocks():
+                if block.turn not in kept:
+                    await block.remove()
+            first = self._first if self._blocks() else max(0, len(turns) - _MOUNTED)
+            new = turns[max(same, first) :]
+            self._turns, self._first = list(turns), first
+            await self.mount_all([TurnBlock(turn, raw=self.raw) for turn in new])
+            while len(self._turns) - self._first > _MOUNTED and self._first < same:
                 await self._blocks()[0].remove()
                 self._first += 1
-        self.select(turn)
-        self.anchor()
+            for block in self._blocks():
+                await block.show()
         self._tell_hidden()
-
-    async def open(self, turns: Sequence[Turn]) -> None:
-        """Show another conversation."""
-        async with self._changing:
-            await self.query(TurnBlock).remove()
-            self._turns = list(turns)
-            self._first = max(0, len(turns) - _MOUNTED)
+        self.anchor()
+        chosen = select or (turns[-1] if turns else None)
+        if chosen is not None:
+            self.select(chosen)
+        else:
             self.selected = None
-            await self.mount_all([TurnBlock(turn, raw=self.raw) for turn in turns[self._first :]])
-        self._tell_hidden()
-        self.anchor()
-        if turns:
-            self.select(turns[-1])
 
     async def show(self, turn: Turn) -> None:
         """Bring the turn up to date if it is to be seen."""
@@ -113,6 +115,16 @@ class Transcript(VerticalScroll):
             self.select(self._turns[place])
             if (block := self._block(self._turns[place])) is not None:
                 block.scroll_visible(animate=False)
+
+    def action_branch(self, step: int) -> None:
+        """To the branch beside, at the selected turn."""
+        if self.selected is not None:
+            self.post_message(BranchChosen(self.selected, step))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "branch":
+            return self.selected is not None and self.selected.branch[1] > 1
+        return True
 
     async def action_earlier(self) -> None:
         """Show the turns before the first; at the very first go to the top."""

@@ -73,6 +73,9 @@ class TurnBlock(Vertical):
     def _head(self) -> Text:
         turn, view = self.turn, self.turn.view
         parts = [f"{_SIGNS[turn.standing]} {turn.effort.label}", self._standing()]
+        place, branches = turn.branch
+        if branches > 1:
+            parts.append(f"◀ {place}/{branches} ▶")
         head = Text(" · ".join(parts), style="dim")
         if view.note:
             head.append(f"\n{one_line(view.note)}", style="italic dim")

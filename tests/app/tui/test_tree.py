@@ -179,6 +179,22 @@ async def test_rows_kept_up_to_date_are_those_of_a_tree_built_at_the_end(seed: i
         assert driver.rows() == live
 
 
+async def test_two_paths_are_compared_side_by_side_from_where_they_part() -> None:
+    async with running() as driver:
+        await open_run(driver)
+        await driver.press("p", "home", "down", "c")
+        await driver.until_shown("◆ ★")
+        await driver.press("down", "c")
+        await driver.until_shown("They have 1 step in common.")
+        lines = driver.screen().splitlines()
+        (heads,) = [line for line in lines if "▶ 2" in line]
+        assert "0.95" in heads
+        assert "0.30" in heads
+        assert any("3 + 5 = 8" in line and "3 + 5 = 9" in line for line in lines)
+        await driver.press("escape")
+        await driver.until(lambda: "◆" not in driver.screen())
+
+
 async def test_the_timeline_has_a_row_a_round() -> None:
     async with running() as driver:
         await open_run(driver)
