@@ -13,6 +13,7 @@ from app.chat_command import chat
 from app.doctor import doctor
 from app.exit_codes import HELP, ExitCode
 from app.export_command import export
+from app.models_command import models
 from app.options import Number, request_from, request_options
 from app.plan import plan
 from app.sessions_command import sessions
@@ -121,6 +122,7 @@ def replay(log: Path, speed: float, as_json: bool, as_text: bool) -> ExitCode:
 sapwood.add_command(chat)
 sapwood.add_command(sessions)
 sapwood.add_command(export)
+sapwood.add_command(models)
 sapwood.add_command(plan)
 sapwood.add_command(doctor)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from app.errors import CommandError
 from app.exit_codes import ExitCode
 from app.printable import one_line
 from app.run_view import RunView
+from engine.errors import EngineError
 from engine.protocol import RunFailed, Stop, Trouble
 
 _CODES = {
@@ -24,6 +28,20 @@ def told(failed: RunFailed) -> str:
 
 def code_for(failed: RunFailed) -> ExitCode:
     return _CODES[failed.trouble]
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Within the block an error of the engine ends the command.
+
+    Raises:
+        CommandError: with the code of its kind.
+    """
+    try:
+        yield
+    except EngineError as error:
+        message = one_line(f"{error.message} {error.advice}")
+        raise CommandError(_CODES[error.trouble], message) from None
 
 
 def exit_code(view: RunView, *, log_asked: bool) -> ExitCode:

@@ -1,7 +1,24 @@
 """Models by name: the catalogue, and the files its entries stand for."""
 
-from engine.catalogue.files import generator_file, verifier_file
+from engine.catalogue.files import find, generator_file, locate, verifier_file
 from engine.catalogue.reading import load
 from engine.catalogue.schema import Catalogue, Entry, Preset, Role
+from engine.catalogue.sources import Local, OnHub, Package, Seedling, ToConvert, source
 
-__all__ = ["Catalogue", "Entry", "Preset", "Role", "generator_file", "load", "verifier_file"]
+__all__ = [
+    "Catalogue",
+    "Entry",
+    "Local",
+    "OnHub",
+    "Package",
+    "Preset",
+    "Role",
+    "Seedling",
+    "ToConvert",
+    "find",
+    "generator_file",
+    "load",
+    "locate",
+    "source",
+    "verifier_file",
+]

@@ -64,6 +64,21 @@ def verifier_file(name: str, format: str | None) -> tuple[Path, PrmFormat]:
     return path, catalogue.format(format)
 
 
+def locate(role: Role, name: str) -> Path | OnHub | ToConvert:
+    """The file of a model named by catalogue id or path, or where it is to be had.
+
+    Raises:
+        EngineError: the name is unknown, or its file is to be had by other means.
+    """
+    entry = load().entries(role).get(name)
+    if entry is None:
+        return generator_file(name) if role == "generator" else _path(name, role)
+    origin = source(entry.file)
+    if isinstance(origin, OnHub | ToConvert):
+        return find(entry) or origin
+    return _file(name, entry)
+
+
 def find(entry: Entry) -> Path | None:
     """The file of an entry, where it is on this machine."""
     match source(entry.file):

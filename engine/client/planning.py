@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine import catalogue
+from engine.catalogue import OnHub, Role, ToConvert
 from engine.client.machine import features
 from engine.errors import EngineError
+from engine.hub.remote import header as remote_header
+from engine.hub.remote import look_up
 from engine.memory.devices import Device, Kind, nvidia, ram
 from engine.memory.estimate import CacheType, Facts, facts
-from engine.memory.options import Job, Option
+from engine.memory.options import Budget, Job, Option
 from engine.memory.plan import MARGIN, Plan, budget_for, make_plan
 from engine.memory.record import Backend, Records, identity
 from engine.memory.sizes import parse_size, size_text
@@ -52,24 +55,21 @@ def plan_for(
             f"A search has at most {MAX_PATHS} paths, not {job.n}.",
             "Use a smaller n.",
         )
-    host = processor()
-    note = ""
-    if gpu is not None:
-        device = named(gpu)
-    else:
-        device, note = _own_device()
-    budget = budget_for(device, device.speed or host, host, limit)
-    records = Records(records_file())
-
-    def learnt(path: Path) -> Facts:
-        read = facts(read_header(path), path.stat().st_size)
-        backend = _BACKENDS[device.kind]
-        surplus = records.surplus(identity(path), job.cache.value, backend)
-        return replace(read, surplus=surplus)
-
-    first = learnt(catalogue.generator_file(generator))
-    second = None if verifier is None else learnt(_verifier_file(verifier))
+    budget, note = _budget(gpu, limit)
+    first = _facts("generator", generator, job, budget.device)
+    second = None if verifier is None else _facts("verifier", verifier, job, budget.device)
     return Planned(first, second, make_plan(first, second, job, budget), note)
+
+
+def plan_alone(role: Role, name: str, job: Job) -> Planned:
+    """Plan one model by itself: what does not fit so fits with no other either.
+
+    Raises:
+        EngineError: the model is unknown, or its file cannot be read.
+    """
+    budget, note = _budget(None, None)
+    model = _facts(role, name, job, budget.device)
+    return Planned(model, None, make_plan(model, None, job, budget), note)
 
 
 def records_file() -> Path:
@@ -77,7 +77,7 @@ def records_file() -> Path:
     return runs_dir().parent / "memory.jsonl"
 
 
-def _own_device() -> tuple[Device, str]:
+def own_device() -> tuple[Device, str]:
     """The GPU with most free memory if llama.cpp can use it and its speed is known, else RAM."""
     gpus = nvidia(speeds()).gpus
     if not gpus:
@@ -91,7 +91,21 @@ def _own_device() -> tuple[Device, str]:
     return best, ""
 
 
-def _verifier_file(name: str) -> Path:
-    if name in catalogue.load().verifiers:
-        return catalogue.verifier_file(name, None)[0]
-    return catalogue.generator_file(name)  # a path: a plan needs no format
+def _budget(gpu: str | None, limit: int | None) -> tuple[Budget, str]:
+    host = processor()
+    device, note = own_device() if gpu is None else (named(gpu), "")
+    return budget_for(device, device.speed or host, host, limit), note
+
+
+def _facts(role: Role, name: str, job: Job, device: Device) -> Facts:
+    """Size and shape of a model: with what was learnt of its file, or as the hub tells."""
+    place = catalogue.locate(role, name)
+    if isinstance(place, ToConvert):
+        raise EngineError(Trouble.MODEL, f"The model '{name}' has to be converted first.")
+    if isinstance(place, OnHub):
+        remote = look_up(place.repository, place.file)
+        return facts(remote_header(remote), remote.size)
+    read = facts(read_header(place), place.stat().st_size)
+    backend = _BACKENDS[device.kind]
+    surplus = Records(records_file()).surplus(identity(place), job.cache.value, backend)
+    return replace(read, surplus=surplus)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
 
 import msgspec
 
+from engine.client.boot import python
 from engine.client.loss import Loss, explain
 from engine.client.memory_kills import count_memory_kills
 from engine.client.worker_log import WorkerLog
@@ -21,14 +20,7 @@ _GRACE = 1.0
 """Seconds a worker has to end when told so, before it is ended a harder way."""
 _CHUNK = 1 << 16
 
-_ROOT = str(Path(__file__).resolve().parents[2])
-_BOOT = (
-    "import sys, runpy; root = sys.argv.pop(1); root in sys.path or sys.path.insert(0, root); "
-    "runpy.run_module('engine.service', run_name='__main__', alter_sys=True)"
-)
-COMMAND = (sys.executable, "-P", "-X", "utf8", "-c", _BOOT, _ROOT)
-"""`python -m engine.service` with this very `engine`, and nothing imported from the directory in
-which the user happens to be."""
+COMMAND = python("engine.service")
 
 
 class WorkerProcess:

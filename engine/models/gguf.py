@@ -10,7 +10,7 @@ import stat
 import struct
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol
 
 from engine.errors import EngineError
 from engine.protocol.events import Trouble
@@ -80,7 +80,7 @@ def read_header(path: Path) -> Header:
             raise _not_a_file(path, about.st_mode)
         size = about.st_size
         with path.open("rb") as file:
-            header = _parse(_Reader(file, size), path)
+            header = parse_header(file, size, path.name)
     except FileNotFoundError:
         raise EngineError(
             Trouble.MODEL, f"There is no model file {path}.", "Check the path."
@@ -90,11 +90,32 @@ def read_header(path: Path) -> Header:
         raise EngineError(
             Trouble.MODEL, f"The model file {path} cannot be read: {reason}."
         ) from None
+    return header
+
+
+class Forward(Protocol):
+    """A file that is read from beginning to end; a seek only goes forward."""
+
+    def read(self, count: int, /) -> bytes: ...
+    def seek(self, place: int, /) -> object: ...
+
+
+def parse_header(file: Forward, size: int, name: str) -> Header:
+    """Read and check a header from the beginning of a file.
+
+    Args:
+        size: bytes of the whole file, whether or not they can all be read here.
+
+    Raises:
+        EngineError: it is not a GGUF, or cut short.
+    """
+    try:
+        header = _parse(_Reader(file, size), name)
     except _DamagedError:
-        raise _cut_short(path, size) from None
+        raise _cut_short(name, size) from None
     ends = [t.offset + t.nbytes for t in header.tensors if t.nbytes is not None]
     if ends and header.data_start + max(ends) > size:
-        raise _cut_short(path, size, header.data_start + max(ends))
+        raise _cut_short(name, size, header.data_start + max(ends))
     return header
 
 
@@ -107,11 +128,11 @@ def _not_a_file(path: Path, mode: int) -> EngineError:
     return EngineError(Trouble.MODEL, f"{path} is {kind}, not a model file.", "Name a .gguf file.")
 
 
-def _cut_short(path: Path, size: int, expected: int | None = None) -> EngineError:
+def _cut_short(name: str, size: int, expected: int | None = None) -> EngineError:
     tells = f", its header tells of {expected:,}" if expected else " and its header is not whole"
     return EngineError(
         Trouble.MODEL,
-        f"{path.name} is cut short or damaged: it has {size:,} bytes{tells}.",
+        f"{name} is cut short or damaged: it has {size:,} bytes{tells}.",
         "Download it again.",
     )
 
@@ -119,7 +140,7 @@ def _cut_short(path: Path, size: int, expected: int | None = None) -> EngineErro
 class _Reader:
     """Reads the values of a header and never believes a length the file cannot hold."""
 
-    def __init__(self, file: BinaryIO, size: int) -> None:
+    def __init__(self, file: Forward, size: int) -> None:
         self._file = file
         self._size = size
         self.place = 0
@@ -169,7 +190,7 @@ class _Reader:
         return count
 
 
-def _parse(read: _Reader, path: Path) -> Header:
+def _parse(read: _Reader, file: str) -> Header:
     try:
         magic = read.take(4)
     except _DamagedError:
@@ -177,7 +198,7 @@ def _parse(read: _Reader, path: Path) -> Header:
     if magic != b"GGUF":
         raise EngineError(
             Trouble.MODEL,
-            f"{path.name} is not a GGUF model file.",
+            f"{file} is not a GGUF model file.",
             "Sapwood reads models in the GGUF format; choose a file that ends in .gguf.",
         )
     version, tensor_count, key_count = read.unpack("<IQQ")

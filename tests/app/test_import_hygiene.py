@@ -8,6 +8,7 @@ import pytest
 HEAVY = {
     "asyncio",
     "engine",
+    "huggingface_hub",
     "llama_cpp",
     "math_verify",
     "msgspec",
@@ -34,6 +35,6 @@ def loaded(*arguments: str) -> set[str]:
     return set(ran.stdout.split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], [], ["solve", "--help"], ["replay", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], [], ["solve", "--help"], ["models", "--help"]])
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     assert loaded(*arguments).isdisjoint(HEAVY)

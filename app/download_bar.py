@@ -1,0 +1,46 @@
+"""The bar of a download on a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from app.printable import one_line
+from engine.client import pulling
+
+
+class DownloadBar:
+    """Bytes, speed and the time left, and why it waits if it does."""
+
+    def __init__(self, console: Console) -> None:
+        self._bar = Progress(
+            DownloadColumn(binary_units=True),
+            BarColumn(bar_width=None),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=console,
+            refresh_per_second=4,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        self._task = self._bar.add_task("", total=None)
+        self._bar.start()
+
+    def advance(self, progress: pulling.Progress) -> None:
+        self._bar.update(
+            self._task,
+            completed=progress.done,
+            total=progress.total,
+            description=one_line(progress.note),
+        )
+
+    def close(self) -> None:
+        self._bar.stop()

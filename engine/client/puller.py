@@ -1,0 +1,74 @@
+"""The process that fetches a model: it can be killed at any time, and the next goes on from there.
+
+`python -m engine.client.puller ROLE ID [--force]` writes messages, a JSON object a line.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+from engine import catalogue
+from engine.catalogue import OnHub, Role
+from engine.client.planning import Job, plan_alone
+from engine.errors import EngineError
+from engine.hub.download import download
+from engine.hub.messages import Fetched, Message, Progress, Refused, encode
+from engine.protocol.events import Trouble
+
+_EVERY = 0.1
+"""Seconds between two signs of progress, at least."""
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever started it decides
+    role, name, *force = sys.argv[1:]
+    try:
+        _say(_pull("verifier" if role == "verifier" else "generator", name, force=bool(force)))
+    except EngineError as error:
+        _say(Refused(error.trouble, error.message, error.advice))
+
+
+def _pull(role: Role, name: str, *, force: bool) -> Fetched:
+    place = catalogue.locate(role, name)
+    if not isinstance(place, OnHub):
+        raise EngineError(
+            Trouble.USAGE, f"The model '{name}' is not one to be downloaded as it is."
+        )
+    if not force:
+        _check_fit(role, name)
+    told = 0.0
+
+    def tell(progress: Progress) -> None:
+        nonlocal told
+        now = time.monotonic()
+        if progress.note or now - told >= _EVERY or progress.done == progress.total:
+            told = now
+            _say(progress)
+
+    return download(place.repository, place.file, tell)
+
+
+def _check_fit(role: Role, name: str) -> None:
+    planned = plan_alone(role, name, Job())
+    if planned.plan.chosen is None:
+        message, advice = planned.plan.refusal
+        raise EngineError(
+            Trouble.MEMORY,
+            f"'{name}' was not downloaded. {message}",
+            f"{advice} --force downloads it all the same.",
+        )
+
+
+def _say(message: Message) -> None:
+    try:
+        sys.stdout.buffer.write(encode(message))
+        sys.stdout.buffer.flush()
+    except OSError:  # nobody listens any more
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

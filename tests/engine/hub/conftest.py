@@ -1,0 +1,3 @@
+from tests.engine.hub.fixtures import hub
+
+__all__ = ["hub"]
