@@ -150,7 +150,6 @@ def _fields(model: Model) -> dict[str, Any]:
         "family": entry.family,
         "context": entry.context,
         "format": entry.format,
-        "head": entry.head,
         "about": entry.about,
     }
 
