@@ -9,11 +9,13 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 from engine import catalogue
 from engine.catalogue import OnHub, Role
 from engine.client.planning import Job, plan_alone
 from engine.errors import EngineError
+from engine.hub.checkpoint import download_checkpoint
 from engine.hub.download import download
 from engine.hub.messages import Fetched, Message, Progress, Refused, encode
 from engine.protocol.events import Trouble
@@ -33,10 +35,8 @@ def main() -> None:
 
 def _pull(role: Role, name: str, *, force: bool) -> Fetched:
     place = catalogue.locate(role, name)
-    if not isinstance(place, OnHub):
-        raise EngineError(
-            Trouble.USAGE, f"The model '{name}' is not one to be downloaded as it is."
-        )
+    if isinstance(place, Path):
+        raise EngineError(Trouble.USAGE, f"The model '{name}' is here already: {place}.")
     if not force:
         _check_fit(role, name)
     told = 0.0
@@ -48,7 +48,9 @@ def _pull(role: Role, name: str, *, force: bool) -> Fetched:
             told = now
             _say(progress)
 
-    return download(place.repository, place.file, tell)
+    if isinstance(place, OnHub):
+        return download(place.repository, place.file, tell)
+    return download_checkpoint(place.repository, tell)
 
 
 def _check_fit(role: Role, name: str) -> None:

@@ -28,6 +28,7 @@ from engine.hub.remote import RemoteFile, endpoint, look_up, stream
 from engine.lock import try_lock
 from engine.memory.sizes import size_text
 from engine.models.gguf import read_header
+from engine.places import models_dir
 from engine.protocol.events import Trouble
 
 if TYPE_CHECKING:
@@ -67,6 +68,24 @@ def download(
         raise explained(error, repository, file, "") from None
 
 
+def check_room(name: str, need: int) -> None:
+    """See that the disk has room for so many bytes.
+
+    Raises:
+        EngineError: it has not.
+    """
+    folder = models_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(folder).free
+    if need + _ROOM > free:
+        raise EngineError(
+            Trouble.STORAGE,
+            f"There is not enough room for {name}: {size_text(need)} are still to come, and "
+            f"{size_text(free)} are free at {folder}.",
+            f"Make {size_text(need + _ROOM - free)} free there; SAPWOOD_HOME names another place.",
+        )
+
+
 class _Download:
     def __init__(
         self, remote: RemoteFile, part: Path, tell: Tell, waits: tuple[float, ...]
@@ -89,7 +108,7 @@ class _Download:
         )
         with self._opened(origin) as out:
             self._take_up(out)
-            self._check_room()
+            check_room(self._remote.file, self._remote.size - self._done)
             self._fetch(out)
             os.fsync(out.fileno())
         self._check()
@@ -119,19 +138,6 @@ class _Download:
             self._report("checking what came before")
         if self._done > self._remote.size:
             self._begin_anew(out)
-
-    def _check_room(self) -> None:
-        folder = self._part.parent
-        free = shutil.disk_usage(folder).free
-        need = self._remote.size - self._done
-        if need + _ROOM > free:
-            raise EngineError(
-                Trouble.STORAGE,
-                f"There is not enough room for {self._remote.file}: {size_text(need)} are still "
-                f"to come, and {size_text(free)} are free at {folder.parent}.",
-                f"Make {size_text(need + _ROOM - free)} free there; SAPWOOD_HOME names another "
-                "place.",
-            )
 
     def _fetch(self, out: FileIO) -> None:
         """Fetch what is missing; a broken connection is taken up again as long as bytes come."""

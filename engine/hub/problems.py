@@ -28,7 +28,7 @@ def explained(error: Exception, repository: str, file: str, endpoint: str) -> En
             return error
         case OfflineModeIsEnabled():
             return _problem(
-                f"{file} of {repository} is not on this machine, and HF_HUB_OFFLINE forbids to "
+                f"{_of(repository, file)} is not on this machine, and HF_HUB_OFFLINE forbids to "
                 "fetch it.",
                 "Unset HF_HUB_OFFLINE to go online.",
             )
@@ -79,7 +79,7 @@ def _refusal(response: httpx2.Response, repository: str, file: str, endpoint: st
                 f"{repository} is gated: its owner gives it to those who accept the licence.",
                 f"Accept it at {page}; then {_how_to_sign_in()}",
             )
-        case "EntryNotFound" | "RevisionNotFound", _:
+        case "EntryNotFound" | "RevisionNotFound", _ if file:
             return _problem(
                 f"There is no file {file} in {repository}.", f"See {page} for what there is."
             )
@@ -100,7 +100,8 @@ def _refusal(response: httpx2.Response, repository: str, file: str, endpoint: st
             )
         case _, 404:
             return _problem(
-                f"{endpoint} has no {file} of {repository} (404).", f"See {page} for what there is."
+                f"{endpoint} has no {_of(repository, file)} (404).",
+                f"See {page} for what there is.",
             )
         case _, 429:
             wait = response.headers.get("Retry-After", "")
@@ -109,7 +110,11 @@ def _refusal(response: httpx2.Response, repository: str, file: str, endpoint: st
         case _, status if status >= 500:
             return _problem(f"{endpoint} has trouble of its own ({status}).", _LONG_WAIT)
         case _, status:
-            return _problem(f"{endpoint} refused {file} of {repository} ({status}).")
+            return _problem(f"{endpoint} refused {_of(repository, file)} ({status}).")
+
+
+def _of(repository: str, file: str) -> str:
+    return f"{file} of {repository}" if file else repository
 
 
 def _how_to_sign_in() -> str:

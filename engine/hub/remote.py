@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from engine.hub.problems import explained
 from engine.models.gguf import Header, parse_header
 
@@ -34,6 +36,14 @@ class RemoteFile:
     """SHA-256 or git's SHA-1 in hexadecimal; empty where the hub has neither."""
 
 
+class _Entry(msgspec.Struct):
+    """One line of a repository's listing."""
+
+    type: str
+    path: str
+    size: int = 0
+
+
 def look_up(repository: str, file: str) -> RemoteFile:
     """Ask the hub for a file.
 
@@ -53,6 +63,28 @@ def look_up(repository: str, file: str) -> RemoteFile:
     return RemoteFile(
         repository, file, found.commit_hash or "main", found.size, checksum if known else ""
     )
+
+
+def listed(repository: str) -> dict[str, int]:
+    """The files of a repository, but for its folders, with their sizes.
+
+    Raises:
+        EngineError: there is none, it may not be had, or the hub cannot be reached.
+    """
+    from huggingface_hub import constants, get_session
+    from huggingface_hub.utils import build_hf_headers, hf_raise_for_status
+
+    try:
+        response = get_session().get(
+            f"{endpoint()}/api/models/{repository}/tree/main",
+            headers=build_hf_headers(),
+            timeout=constants.HF_HUB_ETAG_TIMEOUT,
+        )
+        hf_raise_for_status(response)
+        entries = msgspec.json.decode(response.content, type=list[_Entry])
+    except Exception as error:
+        raise explained(error, repository, "", endpoint()) from None
+    return {entry.path: entry.size for entry in entries if entry.type == "file"}
 
 
 @contextmanager

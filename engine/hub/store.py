@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -59,6 +60,22 @@ def place(part: Path, of: Origin) -> Path:
     _origin_file(path).write_bytes(msgspec.json.encode(of))
     part.replace(path)
     return path
+
+
+def adopt(found: Path, repository: str, file: str) -> None:
+    """Have a file of another program's cache among one's own too, without a copy if possible.
+
+    Raises:
+        OSError: it cannot be put there.
+    """
+    path, part = stored(repository, file), partial(repository, file)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part.unlink(missing_ok=True)
+    try:
+        os.link(found.resolve(), part)
+    except OSError:  # on another volume
+        shutil.copyfile(found, part)
+    part.replace(path)
 
 
 def remove(repository: str, file: str) -> int:
