@@ -1,7 +1,6 @@
 """Safetensors files: a length, a JSON table of tensors, and their bytes.
 
-The file is mapped into memory, not read, and nothing that its table says is believed before it was
-checked against the size of the file. The format's own package reads no bfloat16 without torch,
+The file is mapped into memory, not read. The format's own package reads no bfloat16 without torch,
 which is what nearly every checkpoint is made of.
 """
 
@@ -18,21 +17,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from engine.checkpoints.table import WIDTHS, read_table
 from engine.errors import EngineError
 from engine.protocol.events import Trouble
 
-_WIDTHS = {
-    "F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1, "BOOL": 1,
-    "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1,
-}  # fmt: skip
 _FLOATS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-_LONGEST_TABLE = 100_000_000
-
-
-class _Entry(msgspec.Struct, frozen=True):
-    dtype: str
-    shape: tuple[int, ...]
-    data_offsets: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +47,7 @@ class MappedTensor:
                 "Take a checkpoint in 16 or 32 bit floats.",
             )
         row = prod(self.shape[1:])
-        place = self.start + start * row * _WIDTHS[self.dtype]
+        place = self.start + start * row * WIDTHS[self.dtype]
         raw = np.frombuffer(self.data, layout, (stop - start) * row, place)
         if self.dtype == "BF16":  # the upper half of a float32
             found = (raw.astype(np.uint32) << 16).view(np.float32)
@@ -84,8 +73,7 @@ def open_safetensors(path: Path) -> SafetensorsFile:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            table = _table_length(file.read(8), size, path)
-            raw = file.read(table)
+            table = read_table(file, size, path.name)
             data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError:
         raise EngineError(
@@ -94,21 +82,11 @@ def open_safetensors(path: Path) -> SafetensorsFile:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise EngineError(Trouble.MODEL, f"{path} cannot be read: {reason}.") from None
-    try:
-        entries = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-        about = entries.pop("__metadata__", None)
-        metadata = msgspec.json.decode(about, type=dict[str, str]) if about else {}
-        found = {name: msgspec.json.decode(e, type=_Entry) for name, e in entries.items()}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise _damaged(path, "its table of tensors cannot be read") from None
-    start = 8 + table
-    for name, entry in found.items():
-        _check(name, entry, size - start, path)
     tensors = {
-        name: MappedTensor(name, e.shape, e.dtype, path, data, start + e.data_offsets[0])
-        for name, e in found.items()
+        name: MappedTensor(name, e.shape, e.dtype, path, data, table.data_start + e.data_offsets[0])
+        for name, e in table.entries.items()
     }
-    return SafetensorsFile(tensors, metadata)
+    return SafetensorsFile(tensors, table.metadata)
 
 
 def write_safetensors(
@@ -132,31 +110,3 @@ def write_safetensors(
         file.write(struct.pack("<Q", len(head)) + head)
         for array in arrays.values():
             file.write(array.tobytes())
-
-
-def _table_length(first: bytes, size: int, path: Path) -> int:
-    if len(first) < 8:
-        raise _damaged(path, f"it has only {size:,} bytes")
-    (length,) = struct.unpack("<Q", first)
-    if length > _LONGEST_TABLE or 8 + length > size:
-        raise _damaged(path, f"its table would take {length:,} bytes of {size:,}")
-    return length
-
-
-def _check(name: str, entry: _Entry, room: int, path: Path) -> None:
-    begin, end = entry.data_offsets
-    width = _WIDTHS.get(entry.dtype)
-    if width is None:
-        raise _damaged(path, f"the tensor {name} is of the unknown type {entry.dtype}")
-    if any(extent < 0 for extent in entry.shape) or not 0 <= begin <= end:
-        raise _damaged(path, f"the tensor {name} has an impossible shape or place")
-    if end > room:
-        raise _damaged(path, f"the tensor {name} ends {end - room:,} bytes after the file does")
-    if end - begin != prod(entry.shape) * width:
-        raise _damaged(path, f"the tensor {name} has not as many bytes as its shape needs")
-
-
-def _damaged(path: Path, reason: str) -> EngineError:
-    return EngineError(
-        Trouble.MODEL, f"{path.name} is cut short or damaged: {reason}.", "Download it again."
-    )

@@ -118,7 +118,7 @@ def header(of: RemoteFile) -> Header:
     """
     try:
         with stream(of, 0, min(of.size, _HEADER)) as response:
-            return parse_header(_Forward(response), of.size, of.file)
+            return parse_header(Forward(response), of.size, of.file)
     except Exception as error:
         raise explained(error, of.repository, of.file, endpoint()) from None
 
@@ -136,7 +136,7 @@ def _url(repository: str, file: str, commit: str | None) -> str:
     return hf_hub_url(repository, file, revision=commit, endpoint=endpoint())
 
 
-class _Forward:
+class Forward:
     """A stream of bytes as a file that is read from beginning to end."""
 
     def __init__(self, response: httpx2.Response) -> None:
