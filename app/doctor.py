@@ -78,8 +78,11 @@ def _lines(machine: Machine, test: SelfTest) -> Iterator[str]:
         yield from (f"           {device}" for device in engine.devices)
         yield f"           {engine.system}"
     for model in machine.models:
-        size = "not on this machine" if model.bytes is None else size_text(model.bytes)
-        yield f"model      {model.id} ({model.role}): {size}"
+        if model.bytes is not None:
+            yield f"model      {one_line(model.id)} ({model.role}): {size_text(model.bytes)}"
+    away = sum(model.bytes is None for model in machine.models)
+    if away:
+        yield f"           {away} more are known and not here: see 'sapwood models'"
     free = "unknown" if machine.disk_free is None else size_text(machine.disk_free)
     yield f"disk       {free} free for {machine.data}"
     if test.problem:

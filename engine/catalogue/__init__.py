@@ -2,10 +2,11 @@
 
 from engine.catalogue.files import find, generator_file, locate, verifier_file
 from engine.catalogue.reading import load
-from engine.catalogue.schema import Catalogue, Entry, Preset, Role
+from engine.catalogue.schema import ROLES, Catalogue, Entry, Preset, Role
 from engine.catalogue.sources import Local, OnHub, Package, Seedling, ToConvert, source
 
 __all__ = [
+    "ROLES",
     "Catalogue",
     "Entry",
     "Local",

@@ -14,6 +14,7 @@ from engine.protocol.events import Trouble
 from engine.verify.formats import PrmFormat
 
 Role = Literal["generator", "verifier"]
+ROLES: tuple[Role, ...] = ("generator", "verifier")
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

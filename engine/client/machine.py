@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ import msgspec
 import psutil
 
 from engine import catalogue
+from engine.catalogue import ROLES
+from engine.client.boot import python
 from engine.client.local import LocalEngine
 from engine.client.wheels import cuda_wheel, install_command
 from engine.errors import EngineError
@@ -82,6 +83,7 @@ def describe() -> Machine:
     """Look at the machine, which takes about a second."""
     driver, engine = nvidia(speeds()), features()
     data = runs_dir().parent
+    models, mistakes = _models()
     return Machine(
         system=f"{platform.system()} {platform.release()}, {platform.machine()}",
         python=platform.python_version(),
@@ -89,16 +91,16 @@ def describe() -> Machine:
         ram=ram(),
         nvidia=driver,
         engine=engine,
-        models=tuple(_models()),
+        models=tuple(models),
         data=data,
         disk_free=_disk_free(data),
-        advice=tuple(advise(driver, engine, apple=ram().kind is Kind.UNIFIED)),
+        advice=(*mistakes, *advise(driver, engine, apple=ram().kind is Kind.UNIFIED)),
     )
 
 
 def features() -> Engine:
     """Ask the installed llama.cpp, in a process of its own."""
-    command = [sys.executable, "-m", "engine.models.features"]
+    command = python("engine.models.features")
     try:
         ran = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True)
         return msgspec.json.decode(ran.stdout, type=Engine)
@@ -128,7 +130,8 @@ def advise(driver: Nvidia, engine: Engine, *, apple: bool) -> list[str]:
 def _only_processor(gpu: str, wheel: str, version: str) -> str:
     return (
         f"The installed llama.cpp computes on the processor only; {gpu} is not used. Install the "
-        f"build for it with: {install_command(wheel, version)}"
+        f"build for it with: {install_command(wheel, version)} (if pip finds no such version, the "
+        "index lacks it; without --only-binary pip would compile one, again for the processor only)"
     )
 
 
@@ -156,20 +159,19 @@ async def self_test(seconds: float = 5.0) -> SelfTest:
     return SelfTest(time.monotonic() - begin, answer, tokens, problem)
 
 
-def _models() -> list[Model]:
-    known = catalogue.load()
+def _models() -> tuple[list[Model], list[str]]:
+    """The models that are known, and what is wrong with the user's own catalogue."""
+    try:
+        known = catalogue.load()
+    except EngineError as error:
+        return [], [f"{error.message} {error.advice}"]
     found = []
-    for role, entries, file in (
-        ("generator", known.generators, catalogue.generator_file),
-        ("verifier", known.verifiers, lambda id: catalogue.verifier_file(id, None)[0]),
-    ):
-        for id in entries:
-            try:
-                size = file(id).stat().st_size
-            except (EngineError, OSError):
-                size = None
+    for role in ROLES:
+        for id, entry in known.entries(role).items():
+            path = catalogue.find(entry)
+            size = path.stat().st_size if path is not None and path.is_file() else None
             found.append(Model(id, role, size))
-    return found
+    return found, []
 
 
 def _disk_free(folder: Path) -> int | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import hexdigits
 
 from engine import catalogue
-from engine.catalogue import Entry, OnHub, Preset, Role, ToConvert, source
+from engine.catalogue import ROLES, Entry, OnHub, Preset, Role, ToConvert, source
 from engine.catalogue.presets import suited
 from engine.client.planning import own_device
 from engine.errors import EngineError
@@ -36,7 +36,6 @@ __all__ = [
     "verify",
 ]
 
-_ROLES: tuple[Role, ...] = ("generator", "verifier")
 _READ = 1 << 20
 _SHA256 = 64
 
@@ -97,9 +96,7 @@ def known() -> list[Model]:
         EngineError: a catalogue file has a mistake.
     """
     loaded = catalogue.load()
-    return [
-        _model(id, role, entry) for role in _ROLES for id, entry in loaded.entries(role).items()
-    ]
+    return [_model(id, role, entry) for role in ROLES for id, entry in loaded.entries(role).items()]
 
 
 def named(id: str) -> list[Model]:

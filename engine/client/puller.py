@@ -37,7 +37,7 @@ def _pull(role: Role, name: str, *, force: bool) -> Fetched:
     place = catalogue.locate(role, name)
     if isinstance(place, Path):
         raise EngineError(Trouble.USAGE, f"The model '{name}' is here already: {place}.")
-    if not force:
+    if isinstance(place, OnHub) and not force:
         _check_fit(role, name)
     told = 0.0
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from engine.client.machine import Engine, advise
+from engine.client.machine import Engine, advise, describe
 from engine.client.wheels import cuda_wheel
 from engine.memory.devices import Device, Kind, Nvidia
 from engine.memory.sizes import GIB
+from engine.places import own_catalogue
 
 CARD = Device("RTX 4090", Kind.GPU, 24 * GIB, 20 * GIB, capability=(8, 9))
 PROCESSOR_ONLY = Engine(version="0.3.36", gpu=False)
@@ -17,6 +18,22 @@ def test_a_build_for_the_processor_on_a_machine_with_a_gpu_is_told_with_the_righ
     assert "RTX 4090 is not used" in advice
     assert "--only-binary llama-cpp-python" in advice  # or pip compiles what it does not find
     assert "/whl/cu124 llama-cpp-python==0.3.36" in advice
+
+
+def test_a_version_that_the_index_lacks_is_warned_of() -> None:
+    driver = Nvidia(driver="550.1", cuda=(12, 4), gpus=(CARD,))
+    (advice,) = advise(driver, PROCESSOR_ONLY, apple=False)
+    assert "if pip finds no such version, the index lacks it" in advice
+
+
+def test_a_mistake_in_the_own_catalogue_is_reported_and_stops_nothing() -> None:
+    path = own_catalogue()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[generators.mine]\nfil = 'x.gguf'\n")
+    machine = describe()
+    assert machine.models == ()
+    assert f"{path}, line 2: generators.mine.fil" in machine.advice[0]
+    assert machine.engine.version
 
 
 def test_a_mac_is_given_the_metal_wheel() -> None:
