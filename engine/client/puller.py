@@ -36,7 +36,7 @@ def main() -> None:
 def _pull(role: Role, name: str, *, force: bool) -> Fetched:
     place = catalogue.locate(role, name)
     if isinstance(place, Path):
-        raise EngineError(Trouble.USAGE, f"The model '{name}' is here already: {place}.")
+        return Fetched(place, 0, checked=True)
     if isinstance(place, OnHub) and not force:
         _check_fit(role, name)
     told = 0.0

@@ -108,5 +108,22 @@ async def test_what_goes_wrong_in_the_process_is_told(hub: Hub) -> None:
     hub.next(Answer("HEAD", 401, {"X-Error-Code": "GatedRepo"}))
     with pytest.raises(EngineError, match="is gated"):
         await messages()
-    with pytest.raises(EngineError, match="not one to be downloaded"):
-        await messages("seedling")
+    with pytest.raises(EngineError, match="no verifier 'nobody'"):
+        await messages("nobody")
+
+
+async def test_what_is_here_by_other_means_is_fetched_at_once(hub: Hub) -> None:
+    assert await messages("seedling") == [Fetched(seedling.verifier_path(), 0, checked=True)]
+
+
+async def test_a_checkpoint_that_is_to_be_converted_is_pulled_as_a_folder(
+    hub: Hub, tmp_path: Path
+) -> None:
+    in_catalogue(file="convert:someone/raw")
+    (tmp_path / "config.json").write_text("{}")
+    hub.add("someone/raw", "model.safetensors", seedling.verifier_path())
+    hub.add("someone/raw", "config.json", tmp_path / "config.json")
+    fetched = (await messages())[-1]
+    assert isinstance(fetched, Fetched)
+    assert fetched.path == store.stored("someone/raw", "")
+    assert (fetched.path / "model.safetensors").stat().st_size == SIZE

@@ -33,9 +33,11 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     huggingface_hub.close_session()
 
 
-def in_catalogue(id: str = "mine", role: str = "verifiers") -> None:
-    """Give the hub's file an id in the user's own catalogue."""
+def in_catalogue(
+    id: str = "mine", role: str = "verifiers", file: str = f"hub:{OWNER}/{FILE}"
+) -> None:
+    """Give a file of the hub an id in the user's own catalogue."""
     path = own_catalogue()
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        file.write(f'[{role}.{id}]\nfile = "hub:{OWNER}/{FILE}"\nformat = "seedling"\n')
+    with path.open("a") as own:
+        own.write(f'[{role}.{id}]\nfile = "{file}"\nformat = "seedling"\n')
