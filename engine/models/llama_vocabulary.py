@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import llama_cpp
+
+from engine.errors import EngineError
+from engine.models import native_log
+from engine.protocol.events import Trouble
 
 
 class LlamaVocabulary:
@@ -59,3 +67,23 @@ class LlamaVocabulary:
             if count >= 0:
                 return buffer.raw[:count]
             size = -count
+
+
+@contextmanager
+def vocabulary_of(path: Path) -> Iterator[LlamaVocabulary]:
+    """The vocabulary of a model file, without its weights.
+
+    Raises:
+        EngineError: llama.cpp cannot read it.
+    """
+    native_log.install()
+    params = llama_cpp.llama_model_default_params()
+    params.vocab_only = True
+    model: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
+    if not model:
+        reason = native_log.last_error() or "no reason given"
+        raise EngineError(Trouble.MODEL, f"llama.cpp cannot read {path.name}: {reason}.")
+    try:
+        yield LlamaVocabulary(llama_cpp.llama_model_get_vocab(model))
+    finally:
+        llama_cpp.llama_model_free(model)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import llama_cpp
 
 _logger = logging.getLogger("sapwood.llama")
 _errors: deque[str] = deque(maxlen=4)
 _ERROR, _CONTINUED = 4, 5
+_listeners: list[Callable[[str], None]] = []
 
 
 @llama_cpp.llama_log_callback
 def _receive(level: int, text: bytes, _data: object) -> None:
     message = text.decode(errors="replace").rstrip()
+    for listener in _listeners:
+        listener(message)
     if level == _ERROR and message:
         _errors.append(message)
         _logger.error(message)
@@ -27,6 +32,16 @@ def install() -> None:
     """Take over the log. The default would print to the terminal."""
     _errors.clear()
     llama_cpp.llama_log_set(_receive, ctypes.c_void_p())
+
+
+@contextmanager
+def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
+    """Within the block, every message goes to `listener` too."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
 
 
 def last_error() -> str:

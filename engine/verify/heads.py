@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,19 @@ import numpy as np
 from engine.checkpoints.folder import open_files
 from engine.checkpoints.tensors import StoredTensor, values
 from engine.errors import EngineError
+from engine.models.gguf import read_header
 from engine.protocol.events import Trouble
+
+DIGEST_KEY = "sapwood.prm.head"
+"""Metadata of a body: the SHA-256 of the file with its head."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Family:
     """How one family of models names its head."""
 
-    about: str
+    name: str
+    """Also of the format in `models.toml` that its models are read in, unless told otherwise."""
     layers: tuple[str, ...]
     """Names of the linear layers, first to last; ReLU stands between two."""
     outputs: int
@@ -30,10 +36,10 @@ class _Family:
 
 
 _FAMILIES = (
-    _Family("Skywork-o1-Open-PRM", ("v_head.summary",), 1),
-    _Family("Qwen2.5-Math-PRM", ("score.0", "score.2"), 2),
-    _Family("token classification", ("score",), 2),
-    _Family("ReasonFlux-PRM-1.5B", ("",), 1),
+    _Family("skywork", ("v_head.summary",), 1),
+    _Family("qwen2.5-math-prm", ("score.0", "score.2"), 2),
+    _Family("trl", ("score",), 2),
+    _Family("reasonflux-1.5b", ("",), 1),
 )
 
 
@@ -41,8 +47,8 @@ _FAMILIES = (
 class Head:
     """Linear layers with ReLU between them; sigmoid of one output, or softmax of two."""
 
-    about: str
-    """The family it was recognised as."""
+    family: str
+    """The format that such heads are commonly read in, by its name in `models.toml`."""
     layers: tuple[tuple[np.ndarray, np.ndarray | None], ...]
     """Weight (outputs, inputs) and bias (outputs,) of each, float32."""
     tensors: dict[str, np.ndarray]
@@ -52,6 +58,20 @@ class Head:
     def width(self) -> int:
         """Values of the hidden state it reads."""
         return self.layers[0][0].shape[1]
+
+    def check_width(self, width: int, place: str) -> None:
+        """Refuse to be the head of a model with hidden states of another width.
+
+        Raises:
+            EngineError: they have another one.
+        """
+        if self.width != width:
+            raise EngineError(
+                Trouble.MODEL,
+                f"The head in {place} belongs to another model: it reads hidden states of "
+                f"{self.width:,} values, and this model's have {width:,}.",
+                "Take the head from the checkpoint that the model file was made from.",
+            )
 
     def __call__(self, hidden: np.ndarray) -> np.ndarray:
         """Scores from 0 to 1, shape (rows,), of hidden states of shape (rows, width)."""
@@ -106,7 +126,38 @@ def find_head(tensors: Mapping[str, StoredTensor], place: str) -> Head:
             bias = read[bias_name] = _checked(tensors[bias_name], (len(weight),), place)
         layers.append((weight, bias))
         inputs = len(weight)
-    return Head(family.about, tuple(layers), read)
+    return Head(family.name, tuple(layers), read)
+
+
+def head_beside(body: Path) -> Path:
+    """Where the head of a model file is looked for."""
+    return body.with_suffix(".head.safetensors")
+
+
+def head_of(body: Path) -> Head:
+    """The head that belongs to a model file, which lies beside it.
+
+    Raises:
+        EngineError: there is none, or it is another model's.
+    """
+    header = read_header(body)
+    path = head_beside(body)
+    if not path.is_file():
+        raise EngineError(
+            Trouble.MODEL,
+            f"{body.name} is the body of a verifier without its head: there is no {path.name} "
+            "beside it.",
+            "Put it there, or convert the checkpoint again with: sapwood models convert",
+        )
+    digest = header.text(DIGEST_KEY)
+    if digest and digest != sha256(path.read_bytes()).hexdigest():
+        raise EngineError(
+            Trouble.MODEL,
+            f"{path.name} is not the head that {body.name} was made with.",
+            "Convert the checkpoint again with: sapwood models convert",
+        )
+    width = header.number(f"{header.text('general.architecture')}.embedding_length")
+    return read_head(path, width)
 
 
 def read_head(path: Path, width: int) -> Head:
@@ -119,13 +170,7 @@ def read_head(path: Path, width: int) -> Head:
         EngineError: the file cannot be used, has no known head, or has one for another model.
     """
     head = find_head(open_files([path]), path.name)
-    if head.width != width:
-        raise EngineError(
-            Trouble.MODEL,
-            f"The head in {path.name} belongs to another model: it reads hidden states of "
-            f"{head.width:,} values, and this model's have {width:,}.",
-            "Take the head from the checkpoint that the model file was made from.",
-        )
+    head.check_width(width, path.name)
     return head
 
 

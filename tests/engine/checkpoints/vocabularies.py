@@ -186,7 +186,9 @@ def _sentencepiece() -> dict[str, Any]:
     splitting: Any = pre_tokenizers.Metaspace()
     learner.pre_tokenizer = splitting
     letters = sorted({*map(chr, range(33, 127)), "▁", "к", "и"})
-    pieces = dict.fromkeys("".join(pair) for pair in _learn(learner, letters))
+    learnt = ("".join(pair) for pair in _learn(learner, letters))
+    # Line ends are bytes, of which no piece is made.
+    pieces = dict.fromkeys(piece for piece in learnt if set(piece) <= set(letters))
     # Single characters have the last ids, as SentencePiece orders them.
     fixed = {letter: size - len(letters) + i for i, letter in enumerate(letters)}
     fixed |= {"▁-": 387, "▁+": 648, "▁ки": 12_902}

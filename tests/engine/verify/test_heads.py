@@ -72,8 +72,8 @@ def test_reasonfluxs_head_stands_alone_without_a_name(tmp_path: Path) -> None:
 
 def test_a_head_is_found_among_the_tensors_of_a_whole_checkpoint(tmp_path: Path) -> None:
     body = {"model.norm.weight": drawn(WIDTH), "lm_head.weight": drawn(9, WIDTH)}
-    assert read(tmp_path, body | SKYWORK).about == "Skywork-o1-Open-PRM"
-    assert read(tmp_path, body | QWEN).about == "Qwen2.5-Math-PRM"
+    assert read(tmp_path, body | SKYWORK).family == "skywork"
+    assert read(tmp_path, body | QWEN).family == "qwen2.5-math-prm"
     assert head_tensors(body | QWEN) == set(QWEN)
     assert head_tensors(body) == set()
 

@@ -1,0 +1,1 @@
+"""Published checkpoints made into GGUF files, with the head of a verifier beside them."""

@@ -1,0 +1,242 @@
+"""Checkpoints that are broken, foreign or meant to harm: refused clearly, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from engine.checkpoints.safetensors import open_safetensors, write_safetensors
+from engine.checkpoints.tensors import values
+from engine.convert.convert import checkpoint_name
+from engine.errors import EngineError
+from engine.protocol.events import Trouble
+from engine.verify.heads import head_beside, head_of
+from tests.engine.convert.converting import converted
+
+if TYPE_CHECKING:
+    from tests.engine.checkpoints import Family
+
+Checkpoint = Callable[["Family"], Path]
+Tensors = dict[str, np.ndarray]
+
+
+@pytest.fixture
+def folder(checkpoint: Checkpoint, tmp_path: Path) -> Path:
+    """A small checkpoint with a head, to be tampered with."""
+    return Path(shutil.copytree(checkpoint("trl"), tmp_path / "trl"))
+
+
+def refused(folder: Path, match: str, **options: Any) -> EngineError:
+    """The error of a conversion that leaves nothing behind."""
+    place = folder.parent / "out"
+    place.mkdir(exist_ok=True)
+    with pytest.raises(EngineError, match=match) as caught:
+        converted(folder, place / "x.gguf", **options)
+    assert list(place.iterdir()) == []
+    return caught.value
+
+
+def change_tensors(folder: Path, change: Callable[[Tensors], None]) -> None:
+    path = folder / "model.safetensors"
+    tensors = {name: values(t) for name, t in open_safetensors(path).tensors.items()}
+    change(tensors)
+    path.unlink()
+    write_safetensors(path, tensors, {})
+
+
+def change_config(folder: Path, **changes: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def test_a_verifiers_format_without_its_head_is_refused(folder: Path) -> None:
+    def strip(tensors: Tensors) -> None:
+        del tensors["score.weight"], tensors["score.bias"]
+
+    change_tensors(folder, strip)
+    refused(folder, "format 'trl' have a head, and trl has none", format="trl")
+
+
+def test_a_head_of_another_width_is_refused(folder: Path) -> None:
+    change_tensors(folder, lambda t: t.update({"score.weight": np.ones((2, 65), np.float32)}))
+    refused(folder, "head in trl belongs to another model: it reads .* 65 values")
+
+
+def test_a_head_of_another_kind_is_refused(folder: Path) -> None:
+    change_tensors(folder, lambda t: t.update({"score.weight": np.ones((3, 64), np.float32)}))
+    refused(folder, r"no kind that Sapwood knows: score.weight has the shape \(3, 64\)")
+
+
+@pytest.mark.parametrize("name", ["score.weight", "model.layers.1.mlp.up_proj.weight"])
+def test_values_that_are_no_numbers_are_refused(folder: Path, name: str) -> None:
+    change_tensors(folder, lambda t: t[name].__setitem__((1, 3), np.nan))
+    refused(folder, rf"{name.rpartition('.')[0]}.* holds values that are no numbers")
+
+
+def test_values_beyond_16_bits_are_refused(folder: Path) -> None:
+    name = "model.layers.0.mlp.up_proj.weight"
+    change_tensors(folder, lambda t: t[name].__setitem__((1, 3), 1e30))
+    refused(folder, "up_proj.weight holds values too large for 16 bits")
+
+
+def test_a_pickle_with_code_is_refused_and_not_run(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    import torch
+
+    class Touching:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return os.mkdir, (str(tmp_path / "proof"),)
+
+    folder = Path(shutil.copytree(checkpoint("skywork"), tmp_path / "skywork"))
+    file = folder / "pytorch_model.bin"
+    torch.save(torch.load(file, weights_only=True) | {"more": Touching()}, file)
+    refused(folder, r"pytorch_model\.bin is refused.*Nothing of it was run")
+    assert not (tmp_path / "proof").exists()
+
+
+def test_code_in_the_repository_is_never_imported(folder: Path, tmp_path: Path) -> None:
+    change_config(folder, auto_map={"AutoModel": "modeling_evil.Evil"})
+    (folder / "modeling_evil.py").write_text(f"open({str(tmp_path / 'proof')!r}, 'w')")
+    (tmp_path / "out").mkdir()
+    assert converted(folder, tmp_path / "out" / "x.gguf").format == "trl"
+    assert not (tmp_path / "proof").exists()
+
+
+def test_a_tokenizer_without_the_marker_is_refused(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(checkpoint("qwen2.5-math-prm"), tmp_path / "prm"))
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(checkpoint("trl") / file, folder / file)
+    refused(folder, r"reads the step marker '<extra_0>' as \d+ tokens, not as token 151651")
+
+
+def test_a_tokenizer_of_another_model_is_refused(folder: Path) -> None:
+    change_tensors(
+        folder, lambda t: t.update({"model.embed_tokens.weight": np.ones((1000, 64), np.float32)})
+    )
+    refused(folder, "tokenizer belongs to another model: it has tokens up to 151,6")
+
+
+def test_a_tokenizer_that_llama_cpp_would_read_otherwise_is_refused(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    text = path.read_text("utf-8").replace('"add_prefix_space": false', '"add_prefix_space": true')
+    path.write_text(text, "utf-8")
+    error = refused(folder, "llama.cpp would read text otherwise than the tokenizer of trl does")
+    assert "nothing was written" in error.advice
+
+
+def test_an_unknown_splitting_rule_is_refused(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    path.write_text(path.read_text("utf-8").replace(r"|\\p{N}|", r"|\\p{N}{1,2}|"), "utf-8")
+    refused(folder, "splits text by a rule that is not known here")
+
+
+def test_a_missing_shard_is_named(folder: Path) -> None:
+    names = list(open_safetensors(folder / "model.safetensors").tensors)
+    files = {name: f"model-0000{1 + i % 2}-of-00002.safetensors" for i, name in enumerate(names)}
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    index = {"metadata": {}, "weight_map": files}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    refused(folder, r"1 of its 2 files are missing \(model-00002-of-00002\.safetensors\)")
+
+
+def test_shards_that_lack_a_tensor_are_refused(folder: Path) -> None:
+    files = {"model.embed_tokens.weight": "a.safetensors", "lost": "a.safetensors"}
+    (folder / "model.safetensors").rename(folder / "a.safetensors")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
+    refused(folder, "do not hold what model.safetensors.index.json says: lost")
+
+
+@pytest.mark.parametrize("name", ["../x.safetensors", "/etc/passwd", "a/b.safetensors"])
+def test_a_shard_outside_the_folder_is_refused(folder: Path, name: str) -> None:
+    index = {"weight_map": {"a": name}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    refused(folder, "names a file outside its folder")
+
+
+def test_a_file_cut_short_is_refused(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 4096)
+    refused(folder, r"model\.safetensors is cut short or damaged: the tensor \S+ ends [0-9,]+ bytes")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"model_type": "gpt2"}, "kind 'gpt2' cannot be converted"),
+        ({"model_type": None}, "kind 'None' cannot be converted"),
+        ({"hidden_size": -64}, "a size is less than 1"),
+        ({"hidden_size": "wide"}, r"config\.json makes no sense: Expected `int`"),
+        ({"num_attention_heads": 0}, "a size is less than 1"),
+        ({"intermediate_size": 10**12}, "does not fit its config: model.layers.0.mlp"),
+        ({"num_hidden_layers": 3}, r"not whole: blk\.2\.attn_norm\.weight and 11 more"),
+        ({"num_hidden_layers": 1}, "does not fit its config: model.layers.1"),
+        ({"hidden_act": "gelu"}, "with 'gelu' units cannot"),
+        ({"rope_scaling": {"type": "dynamic", "factor": 2}}, "'dynamic' positions cannot"),
+        ({"quantization_config": {"bits": 4}}, "quantised already"),
+    ],
+)
+def test_a_config_that_tells_of_another_model_is_refused(
+    folder: Path, changes: dict[str, object], reason: str
+) -> None:
+    change_config(folder, **changes)
+    refused(folder, reason)
+
+
+def test_an_unknown_tensor_is_named(folder: Path) -> None:
+    change_tensors(folder, lambda t: t.update({"model.adapter.weight": np.ones(2, np.float32)}))
+    refused(folder, r"a tensor that Sapwood does not know: model\.adapter\.weight")
+
+
+def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
+    refused(tmp_path / "none", r"is no checkpoint: there is no config\.json")
+    (tmp_path / "file").write_text("")
+    refused(tmp_path / "file", r"file is a file")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "config.json").write_text("{}")
+    refused(tmp_path / "empty", "There are no weights in")
+    (tmp_path / "empty" / "config.json").write_text("[1")
+    refused(tmp_path / "empty", r"config\.json is damaged")
+
+
+def test_a_full_disk_is_told_before_anything_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usage = shutil._ntuple_diskusage(10**12, 10**12, 5_000_000)  # type: ignore[attr-defined]
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
+    error = refused(folder, r"needs 0\.1 GB of disk, and 0\.0 GB are free", kind="q4_k_m")
+    assert error.trouble is Trouble.STORAGE
+
+
+def test_a_body_with_another_head_beside_it_is_refused(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "x.gguf"
+    converted(folder, out)
+    assert head_of(out).family == "trl"
+    write_safetensors(head_beside(out), {"score.weight": np.ones((2, 64), np.float32)}, {})
+    with pytest.raises(EngineError, match=r"x\.head\.safetensors is not the head that x\.gguf was"):
+        head_of(out)
+    head_beside(out).unlink()
+    with pytest.raises(EngineError, match=r"without its head: there is no x\.head\.safetensors"):
+        head_of(out)
+
+
+def test_the_name_of_a_checkpoint_is_its_repositorys(tmp_path: Path) -> None:
+    cached = tmp_path / "models--Qwen--Qwen2.5-Math-PRM-7B" / "snapshots" / "abc"
+    cached.mkdir(parents=True)
+    assert checkpoint_name(cached) == "Qwen2.5-Math-PRM-7B"
+    assert checkpoint_name(tmp_path / "some-model") == "some-model"
+
+
+def test_messages_between_the_processes_are_plain() -> None:
+    from engine.protocol.conversion import Conversion, Converting
+
+    line = msgspec.json.encode(Converting("writing", 0.5))
+    assert line == b'{"type":"converting","doing":"writing","done":0.5}'
+    assert msgspec.json.decode(line, type=Conversion) == Converting("writing", 0.5)

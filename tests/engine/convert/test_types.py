@@ -1,0 +1,60 @@
+"""Smaller weights: directly, and through llama.cpp's own quantiser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import gguf
+import pytest
+
+from engine.models.gguf import read_header
+from engine.protocol.conversion import BodyType, Converting
+from engine.verify.heads import head_of
+from tests.engine.convert.converting import converted
+
+if TYPE_CHECKING:
+    from tests.engine.checkpoints import Family
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A verifier whose rows K-quants fit into."""
+    from tests.engine.checkpoints import build
+    from tests.engine.checkpoints.families import Scale
+
+    folder = tmp_path_factory.mktemp("wide") / "math-shepherd-mistral-7b-prm"
+    return build("math-shepherd", folder, scale=Scale(width=256, layers=1))
+
+
+@pytest.mark.parametrize(
+    ("kind", "matrix"), [("q8_0", "Q8_0"), ("q6_k", "Q6_K"), ("q4_k_m", "Q4_K")]
+)
+def test_a_body_has_the_type_that_was_asked_for(
+    wide: Path, tmp_path: Path, kind: BodyType, matrix: str
+) -> None:
+    out = tmp_path / "x.gguf"
+    told: list[Converting] = []
+    done = converted(wide, out, kind, told=told)
+    header = read_header(out)
+    kinds = {t.name: gguf.GGMLQuantizationType(t.kind).name for t in header.tensors}
+    assert kinds["blk.0.attn_q.weight"] == matrix
+    assert kinds["blk.0.attn_norm.weight"] == "F32"
+    assert header.text("sapwood.prm.format") == done.format == "math-shepherd"
+    assert done.bytes == out.stat().st_size
+    assert list(tmp_path.iterdir()) == [out]
+    doing = {message.doing for message in told}
+    assert doing == {"writing", "checking"} | ({"quantising"} if "_k" in kind else set())
+    assert all(0 <= message.done <= 1 for message in told)
+
+
+def test_a_head_lies_beside_its_body_and_is_found_by_it(
+    checkpoint: Callable[[Family], Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "prm.gguf"
+    done = converted(checkpoint("qwen2.5-math-prm"), out, "q8_0")
+    assert done.format == "qwen2.5-math-prm"
+    assert done.head == str(tmp_path / "prm.head.safetensors")
+    assert head_of(out).width == 64
+    assert "output.weight" not in {tensor.name for tensor in read_header(out).tensors}

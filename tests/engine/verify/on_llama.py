@@ -1,0 +1,34 @@
+"""A verifier on llama.cpp, from its files as they are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from engine import catalogue
+from engine.models.chat import ChatTemplate
+from engine.models.llama import LlamaWeights
+from engine.verify.formats import bind
+from engine.verify.heads import head_of
+from engine.verify.prm import Prm
+from tests.engine.real_models import opened
+
+
+@contextmanager
+def verifier(path: Path, problem: str) -> Iterator[Prm]:
+    """The verifier in a file, which says its format."""
+    weights = LlamaWeights(path)
+    format = catalogue.load().format(weights.header.text("sapwood.prm.format"))
+    vocabulary = weights.vocabulary
+    template = ChatTemplate(
+        weights.header.text("tokenizer.chat_template"),
+        bos=vocabulary.bos.decode(),
+        eos=vocabulary.eos.decode(),
+    )
+    head = head_of(path) if format.head else None
+    try:
+        with opened(weights, capacity=1024, outputs=64) as model:
+            yield Prm(model, bind(format, vocabulary, template, head), problem)
+    finally:
+        weights.close()
