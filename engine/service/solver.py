@@ -18,16 +18,14 @@ from engine.protocol.request import SolveRequest
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.settings import MODES, Limits
 from engine.search.policy import Policy
+from engine.service.judge import Judge, find_judge
 from engine.service.model_pool import ModelPool, Shape
 from engine.service.run import Run
 from engine.service.searching import Searching
-from engine.verify.formats import PrmFormat, bind
 from engine.verify.prm import Prm
 
 INSTRUCTION = "Please reason step by step, and put your final answer within \\boxed{}."
 DEFAULT_CONTEXT = 2048
-_MARKERS = 64
-"""Markers a verifier's batch has room for at least."""
 
 
 class Solver:
@@ -53,7 +51,7 @@ class Solver:
         judge = _judge(request) if policy.guided else None
         try:
             generator, template = self._generator(run)
-            verifier = self._verifier(run, *judge) if judge else None
+            verifier = self._verifier(run, judge) if judge else None
         except Interrupted:
             run.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
             return
@@ -82,13 +80,13 @@ class Solver:
         shape = Shape(_context(run.request), n, n)
         return self._pool.get("generator", path, shape, run.stop, _announce(run, path))
 
-    def _verifier(self, run: Run, path: Path, format: PrmFormat) -> Prm:
-        n = run.request.search.n
-        shape = Shape(_context(run.request), n, max(n, _MARKERS))
-        model, template = self._pool.get("verifier", path, shape, run.stop, _announce(run, path))
+    def _verifier(self, run: Run, judge: Judge) -> Prm:
+        shape = judge.shape(_context(run.request), run.request.search.n)
+        announce = _announce(run, judge.path)
+        model, template = self._pool.get("verifier", judge.path, shape, run.stop, announce)
         return Prm(
             model,
-            bind(format, model.vocabulary, template),
+            judge.bound(model, template),
             run.request.problem.strip(),
             whole_paths=MODES[run.request.search.mode].whole_paths,
         )
@@ -150,7 +148,7 @@ def _policy(request: SolveRequest) -> Policy:
     return policy
 
 
-def _judge(request: SolveRequest) -> tuple[Path, PrmFormat]:
+def _judge(request: SolveRequest) -> Judge:
     if request.verifier is None:
         raise EngineError(
             Trouble.USAGE,
@@ -158,7 +156,7 @@ def _judge(request: SolveRequest) -> tuple[Path, PrmFormat]:
             "Name a process reward model with --verifier, or use --policy majority, which needs "
             "none.",
         )
-    return catalogue.verifier_file(request.verifier, request.prm_format)
+    return find_judge(request.verifier, request.prm_format)
 
 
 def _prompt(request: SolveRequest, model: LlamaModel, template: ChatTemplate) -> list[int]:

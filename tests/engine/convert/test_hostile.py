@@ -164,7 +164,9 @@ def test_a_file_cut_short_is_refused(folder: Path) -> None:
     path = folder / "model.safetensors"
     with path.open("r+b") as file:
         file.truncate(path.stat().st_size - 4096)
-    refused(folder, r"model\.safetensors is cut short or damaged: the tensor \S+ ends [0-9,]+ bytes")
+    refused(
+        folder, r"model\.safetensors is cut short or damaged: the tensor \S+ ends [0-9,]+ bytes"
+    )
 
 
 @pytest.mark.parametrize(

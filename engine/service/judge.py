@@ -1,0 +1,50 @@
+"""A verifier as it is found: its file, how it reads a solution, and its head if it has one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine import catalogue
+from engine.models.chat import ChatTemplate
+from engine.models.llama import LlamaModel
+from engine.service.model_pool import Shape
+from engine.verify.formats import BoundFormat, PrmFormat, bind
+from engine.verify.heads import Head, head_of
+
+_MARKERS = 64
+"""Markers a verifier's batch has room for at least."""
+_HIDDEN = 256
+"""Tokens a batch may have where a head reads hidden states: llama.cpp then makes room for the
+logits of each of them, 0.6 MB with a vocabulary of 150,000."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What is known of a verifier before its weights are loaded."""
+
+    path: Path
+    format: PrmFormat
+    head: Head | None
+
+    def shape(self, context: int, paths: int) -> Shape:
+        """The cache it needs to score `paths` paths at a time."""
+        return Shape(context, paths, _HIDDEN if self.head else max(paths, _MARKERS))
+
+    def bound(self, model: LlamaModel, template: ChatTemplate) -> BoundFormat:
+        """Its format, checked against its vocabulary.
+
+        Raises:
+            EngineError: the two do not fit together.
+        """
+        return bind(self.format, model.vocabulary, template, self.head)
+
+
+def find_judge(name: str, format: str | None) -> Judge:
+    """The verifier named by catalogue id or path.
+
+    Raises:
+        EngineError: the name or format is unknown, or a file of it cannot be used.
+    """
+    path, found = catalogue.verifier_file(name, format)
+    return Judge(path, found, head_of(path) if found.head else None)
