@@ -9,6 +9,7 @@ import click
 
 from app import output
 from app.exit_codes import ExitCode
+from app.models_convert import convert
 from app.printable import one_line
 
 if TYPE_CHECKING:
@@ -133,6 +134,9 @@ def where(as_json: bool) -> ExitCode:
     else:
         output.data("".join(f"{name:<9}  {one_line(str(p))}\n" for name, p in found.items()))
     return ExitCode.OK
+
+
+models.add_command(convert)
 
 
 def _fields(model: Model) -> dict[str, Any]:

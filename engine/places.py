@@ -24,6 +24,11 @@ def models_dir() -> Path:
     return _data() / "models"
 
 
+def converted_dir() -> Path:
+    """Models that were converted here."""
+    return models_dir() / "converted"
+
+
 def log_dir() -> Path:
     """What workers print, for finding out why one was lost."""
     home = _home()

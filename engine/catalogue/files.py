@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 from engine import seedling
 from engine.catalogue.reading import load
@@ -13,7 +14,8 @@ from engine.catalogue.sources import Local, OnHub, Package, Seedling, ToConvert,
 from engine.errors import EngineError
 from engine.hub import store
 from engine.models.gguf import read_header
-from engine.places import own_catalogue
+from engine.places import converted_dir, own_catalogue
+from engine.protocol.conversion import BodyType
 from engine.protocol.events import Trouble
 from engine.verify.formats import PrmFormat
 
@@ -93,13 +95,23 @@ def find(entry: Entry) -> Path | None:
             return Path(found.submodule_search_locations[0]) / file
         case OnHub(repository, file):
             return store.find(repository, file)
-        case ToConvert():
-            return None
+        case ToConvert(repository):
+            return _converted(repository.rpartition("/")[2])
         case Local(path):
             with suppress(RuntimeError):  # of a home that is not there
                 path = path.expanduser()
             path = own_catalogue().parent / path
             return path if path.is_file() else None
+
+
+def _converted(name: str) -> Path | None:
+    """What was made of a repository here; the latest, if there are several types."""
+    made = [converted_dir() / f"{name}-{kind}.gguf" for kind in get_args(BodyType)]
+    return max((path for path in made if path.is_file()), key=_changed, default=None)
+
+
+def _changed(path: Path) -> float:
+    return path.stat().st_mtime
 
 
 def _file(name: str, entry: Entry) -> Path:
@@ -116,7 +128,10 @@ def _advice(name: str, entry: Entry) -> str:
         case OnHub():
             return f"Download it with: sapwood models pull {name}"
         case ToConvert(repository):
-            return f"{repository} has to be converted first."
+            return (
+                f"Download all files of {repository} from the model hub into a folder of the same "
+                "name, and convert them with: sapwood models convert FOLDER"
+            )
         case Local(path):
             return f"{own_catalogue()} says that it is {path}: correct it, or put the file there."
         case _:

@@ -52,6 +52,15 @@ def open_checkpoint(folder: Path) -> Checkpoint:
     return Checkpoint(folder, config, _tensors(folder), head if head.is_file() else None)
 
 
+def checkpoint_name(folder: Path) -> str:
+    """The name of the repository that a folder came from, be it a copy or the hub's own cache."""
+    folder = folder.resolve()
+    for part in folder.parts:
+        if part.startswith("models--"):
+            return part.rpartition("--")[2]
+    return folder.name
+
+
 def read_json(folder: Path, name: str, kind: type[T]) -> T:
     """A JSON file of the folder.
 

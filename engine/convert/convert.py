@@ -16,7 +16,7 @@ from gguf import GGMLQuantizationType as Kind
 
 from engine import catalogue
 from engine.catalogue.sources import ToConvert, source
-from engine.checkpoints.folder import Checkpoint, open_checkpoint, open_files
+from engine.checkpoints.folder import Checkpoint, checkpoint_name, open_checkpoint, open_files
 from engine.checkpoints.safetensors import write_safetensors
 from engine.convert.check import check_tokens
 from engine.convert.names import Planned, plan_tensors
@@ -89,15 +89,6 @@ def convert(order: Convert, tell: Callable[[Converting], None]) -> Converted:
         raise EngineError(
             Trouble.STORAGE, f"{out} could not be written: {error.strerror}.", "Make room."
         ) from None
-
-
-def checkpoint_name(folder: Path) -> str:
-    """The name of the repository that a folder came from, be it a copy or the hub's own cache."""
-    folder = folder.resolve()
-    for part in folder.parts:
-        if part.startswith("models--"):
-            return part.rpartition("--")[2]
-    return folder.name
 
 
 def _head(checkpoint: Checkpoint, name: str) -> Head | None:

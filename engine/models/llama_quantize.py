@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import llama_cpp
 
@@ -38,7 +37,7 @@ def quantize(
         EngineError: llama.cpp cannot do it.
     """
     native_log.install()
-    params: Any = llama_cpp.llama_model_quantize_default_params()
+    params = llama_cpp.llama_model_quantize_default_params()
     params.ftype = QUANTISED[kind]
     params.nthread = threads
 
@@ -48,7 +47,7 @@ def quantize(
 
     with native_log.heard_by(listen):
         status = llama_cpp.llama_model_quantize(
-            os.fsencode(source), os.fsencode(target), ctypes.byref(params)
+            os.fsencode(source), os.fsencode(target), ctypes.pointer(params)
         )
     if status:
         reason = native_log.last_error() or f"status {status}"

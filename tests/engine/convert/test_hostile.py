@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from engine.checkpoints.folder import checkpoint_name
 from engine.checkpoints.safetensors import open_safetensors, write_safetensors
 from engine.checkpoints.tensors import values
-from engine.convert.convert import checkpoint_name
 from engine.errors import EngineError
 from engine.protocol.events import Trouble
 from engine.verify.heads import head_beside, head_of
