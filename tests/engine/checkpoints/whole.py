@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,15 @@ from transformers import (
 
 from tests.engine.checkpoints.families import Family
 
-SYSTEM = "Please reason step by step, and put your final answer within \\boxed{}."
+_BODIES = ("model.safetensors", "pytorch_model.bin")
+_SYSTEM = "Please reason step by step, and put your final answer within \\boxed{}."
 
 
 def whole_path_scores(
     family: Family, folder: Path, problem: str, steps: Sequence[str]
 ) -> list[float]:
     """One score a step (one in all for ReasonFlux 1.5B), from a single pass over everything."""
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    tokenizer = _tokenizer(folder)
     with torch.inference_mode():
         match family:
             case "math-shepherd":
@@ -81,33 +83,33 @@ def _versaprm(folder: Path, tokenizer: Any, problem: str, steps: Sequence[str]) 
 
 
 def _skywork(folder: Path, tokenizer: Any, problem: str, steps: Sequence[str]) -> list[float]:
-    weights = torch.load(folder / "pytorch_model.bin", weights_only=True)
+    weights = _weights(folder / "pytorch_model.bin")
     ids = tokenizer.encode(f"{tokenizer.bos_token}{problem}\n")
     places: list[int] = []
     for line in "\n".join(steps).split("\n"):
         ids += [*tokenizer.encode(line), *tokenizer.encode("\n")]
         places.append(len(ids) - 1)
-    hidden = _body(folder, weights)(torch.tensor([ids])).last_hidden_state[0, places]
+    hidden = _body(folder)(torch.tensor([ids])).last_hidden_state[0, places]
     return _linear(weights, "v_head.summary")(hidden).sigmoid()[:, 0].tolist()
 
 
 def _qwen_prm(folder: Path, tokenizer: Any, problem: str, steps: Sequence[str]) -> list[float]:
-    weights = load_file(folder / "model.safetensors")
+    weights = _weights(folder / "model.safetensors")
     messages = [
-        {"role": "system", "content": SYSTEM},
+        {"role": "system", "content": _SYSTEM},
         {"role": "user", "content": problem},
         {"role": "assistant", "content": "<extra_0>".join(steps) + "<extra_0>"},
     ]
     text = tokenizer.apply_chat_template(messages, tokenize=False)
     ids = torch.tensor([tokenizer.encode(text)])
     head = nn.Sequential(_linear(weights, "score.0"), nn.ReLU(), _linear(weights, "score.2"))
-    logits = head(_body(folder, weights)(ids).last_hidden_state)
+    logits = head(_body(folder)(ids).last_hidden_state)
     separator = tokenizer.encode("<extra_0>")[0]
     return logits.softmax(dim=-1)[:, :, 1][ids == separator].tolist()
 
 
 def _trl(folder: Path, tokenizer: Any, problem: str, steps: Sequence[str]) -> list[float]:
-    model = AutoModelForTokenClassification.from_pretrained(folder, dtype=torch.float32)
+    model = _classifier(folder)
     ids: list[int] = tokenizer.encode(problem, add_special_tokens=False)
     places: list[int] = []
     for step in steps:
@@ -118,23 +120,45 @@ def _trl(folder: Path, tokenizer: Any, problem: str, steps: Sequence[str]) -> li
 
 
 def _reasonflux(folder: Path, tokenizer: Any, problem: str, steps: Sequence[str]) -> list[float]:
-    weights = torch.load(folder / "reward_head.pt", weights_only=True)
+    weights = _weights(folder / "reward_head.pt")
     ids = torch.tensor([tokenizer.encode(problem + "\n\n".join(steps))])
-    hidden = AutoModel.from_pretrained(folder, dtype=torch.float32)(ids).last_hidden_state[0, -1]
+    hidden = _body(folder)(ids).last_hidden_state[0, -1]
     head = hidden @ weights["weight"][0].float() + weights["bias"][0].float()
     return [head.sigmoid().item()]
 
 
+# A test asks for many paths of one checkpoint.
+@cache
+def _tokenizer(folder: Path) -> Any:
+    return AutoTokenizer.from_pretrained(folder)
+
+
+@cache
 def _causal(folder: Path) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
-def _body(folder: Path, weights: dict[str, torch.Tensor]) -> Any:
-    """The decoder without a head; it has to find each of its tensors among `weights`."""
+@cache
+def _classifier(folder: Path) -> Any:
+    kind = AutoModelForTokenClassification
+    return kind.from_pretrained(folder, dtype=torch.float32).eval()
+
+
+@cache
+def _body(folder: Path) -> Any:
+    """The decoder without a head; it has to find each of its tensors in the file."""
+    file = next(folder / name for name in _BODIES if (folder / name).exists())
     model = AutoModel.from_config(AutoConfig.from_pretrained(folder), dtype=torch.float32)
-    body = {k.removeprefix("model."): v for k, v in weights.items() if k.startswith("model.")}
-    model.load_state_dict(body)
+    weights = _weights(file).items()
+    model.load_state_dict({k.removeprefix("model."): v for k, v in weights if k[:6] == "model."})
     return model.eval()
+
+
+@cache
+def _weights(file: Path) -> dict[str, torch.Tensor]:
+    if file.suffix == ".safetensors":
+        return load_file(file)
+    return torch.load(file, weights_only=True)
 
 
 def _linear(weights: dict[str, torch.Tensor], name: str) -> nn.Linear:
