@@ -20,8 +20,15 @@ from engine.memory.sizes import parse_size
 from engine.places import own_catalogue
 from engine.protocol.events import Trouble
 from engine.verify.formats import PrmFormat
+from engine.verify.generative import CritiqueFormat
 
-_SECTIONS = {"generators": Entry, "verifiers": Entry, "formats": PrmFormat, "presets": Preset}
+_SECTIONS = {
+    "generators": Entry,
+    "verifiers": Entry,
+    "formats": PrmFormat,
+    "critiques": CritiqueFormat,
+    "presets": Preset,
+}
 _FIELD = re.compile(r"field `(\w+)`|at `\$\.(\w+)")
 
 Tables = dict[str, dict[str, dict[str, Any]]]

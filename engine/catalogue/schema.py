@@ -12,9 +12,12 @@ from engine.memory.estimate import CacheType
 from engine.memory.options import Strategy
 from engine.protocol.events import Trouble
 from engine.verify.formats import PrmFormat
+from engine.verify.generative import CritiqueFormat
 
 Role = Literal["generator", "verifier"]
 ROLES: tuple[Role, ...] = ("generator", "verifier")
+_ANY_REASONER = "thinkprm"
+"""Its questions are in plain words."""
 
 
 class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +59,7 @@ class Catalogue(msgspec.Struct, frozen=True):
     generators: dict[str, Entry] = {}
     verifiers: dict[str, Entry] = {}
     formats: dict[str, PrmFormat] = {}
+    critiques: dict[str, CritiqueFormat] = {}
     presets: dict[str, Preset] = {}
 
     def entries(self, role: Role) -> dict[str, Entry]:
@@ -75,3 +79,9 @@ class Catalogue(msgspec.Struct, frozen=True):
                 f"The formats are {', '.join(self.formats)}.",
             )
         return msgspec.structs.replace(found, name=name)
+
+    def critique(self, model: str) -> CritiqueFormat:
+        """How a model of that name is asked to judge: as its like, or as any reasoner can be."""
+        known = (name for name in self.critiques if name in model.lower())
+        name = next(known, _ANY_REASONER)
+        return msgspec.structs.replace(self.critiques[name], name=name)

@@ -72,6 +72,15 @@ class ChatTemplate:
             **variables,
         )
 
+    def layout(self, messages: Sequence[Message]) -> list[str]:
+        """The conversation's text around its contents: before the first, between two, after all.
+
+        With it a turn can be added to tokens that are computed already. A template that leaves
+        out what was said before still gives the texts around the last contents.
+        """
+        holes = [{**message, "content": _HOLE.format(i)} for i, message in enumerate(messages)]
+        return _HOLES.split(self.render(holes))[::2]
+
     def encode(
         self, vocabulary: Vocabulary, messages: Sequence[Message], **variables: Any
     ) -> list[int]:
