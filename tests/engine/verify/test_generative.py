@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from engine import catalogue
 from engine.errors import EngineError
-from engine.models.base import Span
+from engine.models.base import Span, TokenModel
 from engine.models.chat import ChatTemplate
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.verify.generative import Critic, CritiqueFormat, Judgement, Solution
@@ -97,7 +98,9 @@ def judged(
     budget: int = 24,
     context: int = 500,
 ) -> dict[tuple[int, ...], tuple[float, ...]]:
-    critic = Critic(model, template, format, PROBLEM, seed=3, budget=budget, context=context)
+    critic = Critic(
+        cast(TokenModel, model), template, format, PROBLEM, seed=3, budget=budget, context=context
+    )
     found: list[Judgement] = [one for part in critic.judge(solutions) for one in part]
     assert model.used == sum(len(tokens) for path, tokens in model.paths.items() if path == 0)
     return {one.lineage: one.scores for one in found}
@@ -191,4 +194,4 @@ def test_a_vocabulary_without_the_verdicts_is_refused(
     model: Recorded, template: ChatTemplate
 ) -> None:
     with pytest.raises(EngineError, match="not as one"):
-        Critic(model, template, FORMATS["genprm"], PROBLEM, seed=0, budget=9, context=99)
+        judged(model, template, FORMATS["genprm"], [RIGHT])
