@@ -28,6 +28,16 @@ class TreeCache(Cache):
         self.new = new
         self.visible = visible
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all layers, once they are allocated."""
+        return sum(layer.nbytes for layer in self.layers)
+
+    def move(self, device: torch.device) -> None:
+        """Have all layers' cells in another memory."""
+        for layer in self.layers:
+            layer.move(device)
+
 
 class _Layer(CacheLayerMixin):
     is_sliding = False
@@ -63,6 +73,16 @@ class _Layer(CacheLayerMixin):
             self.keys.index_select(1, visible)[None],
             self.values.index_select(1, visible)[None],
         )
+
+    @property
+    def nbytes(self) -> int:
+        if self.keys is None or self.values is None:
+            return 0
+        return self.keys.nbytes + self.values.nbytes
+
+    def move(self, device: torch.device) -> None:
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = self.keys.to(device), self.values.to(device)
 
     def get_seq_length(self) -> int:
         return 0  # positions and masks are always given, so no model counts on this

@@ -26,6 +26,8 @@ from engine.protocol.events import Trouble
 class HfModel:
     """A KV cache of `capacity` cells on some weights; implements `TokenModel`.
 
+    It can be put to sleep, which frees its device's memory: what was there waits on the host.
+
     Args:
         paths: how many there may be at once.
         batch: tokens one pass may take.
@@ -48,7 +50,8 @@ class HfModel:
         self._weights = weights
         self._batch = batch
         self._cells = PathCells(capacity)
-        self._cache = TreeCache(weights.config.num_hidden_layers, capacity, stop)
+        self._cache = self._new_cache(stop)
+        self._awake = True
 
     def watch(self, stop: StopSignal) -> None:
         """Give up computing when `stop` is set, from now on."""
@@ -84,9 +87,55 @@ class HfModel:
     def hidden(self, spans: Sequence[Span]) -> np.ndarray:
         return self._each(spans, self._hidden, self._weights.width)
 
+    def touch(self) -> None:
+        """Compute a batch, so that what it will take is taken now."""
+        count = min(self.capacity, self._batch)
+        span = Span((0,), [0] * count)
+        if self._weights.has_logits:
+            self.forward([span])
+        else:
+            self.hidden([span])
+        self.reset()
+
+    @property
+    def awake(self) -> bool:
+        return self._awake
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes on the host that hold the cache while asleep."""
+        return 0 if self._awake else self._cache.nbytes
+
+    def sleep(self, *, weights: bool, save: bool) -> None:
+        """Free the cache's memory on the device, and that of the weights if `weights`.
+
+        Args:
+            save: makes no difference; what is in the cache is always kept.
+        """
+        if not self.used:
+            self._cache = self._new_cache(self._cache.stop)
+        self._cache.move(torch.device("cpu"))
+        if weights:
+            self._weights.unload()
+        self._awake = False
+
+    def wake(self) -> None:
+        """Be as before `sleep`.
+
+        Raises:
+            Interrupted: the stop signal was set meanwhile; the model sleeps on.
+            EngineError: there is no memory for it.
+        """
+        self._weights.load(lambda done: not self._cache.stop.is_set)
+        self._cache.move(self._weights.device)
+        self._awake = True
+
     def close(self) -> None:
         """Give the cache's memory back."""
         self._cache = TreeCache(0, 0, self._cache.stop)
+
+    def _new_cache(self, stop: StopSignal) -> TreeCache:
+        return TreeCache(self._weights.config.num_hidden_layers, self.capacity, stop)
 
     def _each(
         self,
@@ -95,7 +144,6 @@ class HfModel:
         width: int,
     ) -> np.ndarray:
         """What `compute` gives of the wanted rows, for one piece of the spans after another."""
-        self._weights.parking.wake()
         parts = [np.empty((0, width), np.float32)]
         for piece in pieces(spans, self._batch, self._batch):
             lengths = {path: self.length(path) for span in piece for path in span.paths}

@@ -55,28 +55,14 @@ class HfWeights:
         self.name = folder.name
         self.device = torch.device(device or _best_device())
         torch.set_num_threads(threads or default_threads())
+        self._dtype = dtype or (torch.float32 if self.device.type == "cpu" else "auto")
         config: Any = _told(folder, lambda: AutoConfig.from_pretrained(folder, **_LOCAL))
         _check(config, folder)
         self.has_logits = any("CausalLM" in name for name in config.architectures or ())
-        kind: Any = AutoModelForCausalLM if self.has_logits else AutoModel
-        wanted = dtype or (torch.float32 if self.device.type == "cpu" else "auto")
-        with _LoadingBar(progress):
-            self.model, about = _told(
-                folder,
-                lambda: kind.from_pretrained(
-                    folder, dtype=wanted, output_loading_info=True, **_LOCAL
-                ),
-            )
-        if lost := sorted(about["missing_keys"]):
-            raise EngineError(
-                Trouble.MODEL,
-                f"The checkpoint {self.name} is not whole: {lost[0]} and {len(lost) - 1} more of "
-                "its tensors are missing.",
-                "Download all the files of the model's repository.",
-            )
-        self.model.eval().requires_grad_(False)
+        self._model: Any = None
+        self._parking: Parking | None = None
+        self.load(progress)
         self.config: Any = self.model.config
-        self.parking = Parking(self.model, self.device)
         self.trained_context = _trained_context(self.config)
         self.width = int(self.config.hidden_size)
         """Values of a hidden state."""
@@ -89,6 +75,54 @@ class HfWeights:
             )
         self.vocabulary = HfVocabulary(tokenizer, int(self.config.vocab_size), self._ends())
         self.template = _template(tokenizer)
+
+    @property
+    def model(self) -> Any:
+        """The transformers model, while it is loaded."""
+        assert self._model is not None
+        return self._model
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the weights are on their device."""
+        return self._parking is not None and self._parking.awake
+
+    def load(self, progress: Callable[[float], bool] = lambda done: True) -> None:
+        """Have the weights on their device.
+
+        Raises:
+            Interrupted: `progress` stopped it.
+            EngineError: the checkpoint cannot be used, or there is no memory for it.
+        """
+        if self._parking is None:
+            self._model = self._read(progress)
+            self._parking = Parking(self._model, self.device)
+        _told(self.folder, self._parking.wake)
+
+    def unload(self) -> None:
+        """Free the weights' memory on their device. Where that is the host, they are read again."""
+        if self.device.type == "cpu":
+            self._model = self._parking = None
+        elif self._parking is not None:
+            self._parking.rest()
+
+    def _read(self, progress: Callable[[float], bool]) -> Any:
+        kind: Any = AutoModelForCausalLM if self.has_logits else AutoModel
+        with _LoadingBar(progress):
+            model, about = _told(
+                self.folder,
+                lambda: kind.from_pretrained(
+                    self.folder, dtype=self._dtype, output_loading_info=True, **_LOCAL
+                ),
+            )
+        if lost := sorted(about["missing_keys"]):
+            raise EngineError(
+                Trouble.MODEL,
+                f"The checkpoint {self.name} is not whole: {lost[0]} and {len(lost) - 1} more of "
+                "its tensors are missing.",
+                "Download all the files of the model's repository.",
+            )
+        return model.eval().requires_grad_(False)
 
     def _ends(self) -> set[int]:
         """Ids that end a generation, as the checkpoint's configurations say."""
@@ -108,7 +142,7 @@ class HfWeights:
 
     def close(self) -> None:
         """Give the memory back."""
-        del self.model, self.parking
+        self._model = self._parking = None
         if self.device.type == "cuda":
             torch.cuda.empty_cache()
 

@@ -176,9 +176,39 @@ def test_weights_that_left_the_device_come_back_unchanged(tmp_path: Path) -> Non
     assert weights.model.lm_head.weight is weights.model.model.embed_tokens.weight
 
 
-def test_weights_rest_on_the_host_between_two_computations(folder: Path) -> None:
+def test_a_model_that_slept_goes_on_where_it_was(folder: Path) -> None:
     weights = load(folder)
-    before = logits(weights)
-    for _ in range(2):
-        weights.parking.rest()
-        assert np.array_equal(logits(weights), before)
+    model = HfModel(weights, capacity=16, paths=2, stop=StopSignal())
+    model.forward([Span((0,), (1, 2, 3, 4))])
+    expected = logits(weights)
+    for unloading in (True, False):
+        model.sleep(weights=unloading, save=True)
+        assert not model.awake
+        assert weights.loaded is not unloading
+        assert model.saved_bytes > 0
+        model.fork(0, 1)
+        model.wake()
+        assert model.awake
+        assert weights.loaded
+        model.drop(1)
+    model.reset()
+    assert np.array_equal(model.forward([Span((0,), (1, 2, 3))]), expected)
+
+
+def test_a_model_that_slept_keeps_its_paths(folder: Path) -> None:
+    model = HfModel(load(folder), capacity=16, paths=2, stop=StopSignal())
+    model.forward([Span((0, 1), (1, 2, 3))])
+    before = model.forward([Span((0,), (4,))])
+    model.sleep(weights=True, save=False)
+    model.wake()
+    assert np.array_equal(model.forward([Span((1,), (4,))]), before)
+
+
+def test_waking_can_be_stopped(folder: Path) -> None:
+    stop = StopSignal()
+    model = HfModel(load(folder), capacity=16, paths=2, stop=stop)
+    model.sleep(weights=True, save=True)
+    stop.set()
+    with pytest.raises(Interrupted):
+        model.wake()
+    assert not model.awake
