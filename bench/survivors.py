@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,9 +47,10 @@ class Divergence:
 
     round: int
     llama: tuple[Lineage, ...]
+    """Paths that only llama.cpp's scores keep."""
     torch: tuple[Lineage, ...]
     margin: float
-    """Between the last path kept and the best one dropped, by llama.cpp's scores."""
+    """Between the worst of the former and the best of the latter, by llama.cpp's scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,11 @@ def compare(engines: Engines, problem: str) -> Comparison:
     )
     decisions = 0
     for ours, theirs in zip(_decisions(first), _decisions(second), strict=False):
-        if ours.kept != theirs.kept:
-            margin = _margin(ours, scores[0])
-            return Comparison(
-                decisions, largest, Divergence(ours.round, ours.kept, theirs.kept, margin)
-            )
+        llama = tuple(sorted(set(ours.kept) - set(theirs.kept)))
+        torch = tuple(sorted(set(theirs.kept) - set(ours.kept)))
+        if llama or torch:
+            margin = _edge(llama, scores[0], min) - _edge(torch, scores[0], max)
+            return Comparison(decisions, largest, Divergence(ours.round, llama, torch, margin))
         decisions += 1
     return Comparison(decisions, largest, None)
 
@@ -138,16 +139,10 @@ def _decisions(log: Sequence[events.Event]) -> list[events.BeamsSelected]:
     return [event for event in log if isinstance(event, events.BeamsSelected)]
 
 
-def _margin(decision: events.BeamsSelected, scores: dict[Lineage, tuple[float, ...]]) -> float:
-    """How far apart the worst survivor and the best of the others were."""
-    depth = len(decision.kept[0]) if decision.kept else 0
-    others = [
-        found[-1]
-        for lineage, found in scores.items()
-        if len(lineage) == depth
-        and lineage not in decision.kept
-        and lineage not in decision.completed
-    ]
-    if not decision.kept or not others:
-        return 0.0
-    return min(scores[lineage][-1] for lineage in decision.kept) - max(others)
+def _edge(
+    lineages: Sequence[Lineage],
+    scores: dict[Lineage, tuple[float, ...]],
+    pick: Callable[[list[float]], float],
+) -> float:
+    found = [scores[lineage][-1] for lineage in lineages if lineage in scores]
+    return pick(found) if found else 0.0

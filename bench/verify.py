@@ -146,7 +146,7 @@ def survivors(pair: Engines, count: int) -> str:
         + "\n"
         + markdown(
             "Where they went apart first",
-            ["problem", "round", "kept by llama.cpp", "kept by torch", "margin"],
+            ["problem", "round", "only by llama.cpp", "only by torch", "margin"],
             rows,
         )
     )

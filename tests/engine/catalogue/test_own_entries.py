@@ -98,7 +98,8 @@ def test_a_file_that_is_named_and_not_there_is_told_with_the_place_to_correct() 
         ),
         (
             "[generator.a]\nfile = 1\n",
-            ", line 1: generator: there are only generators, verifiers, formats, presets.",
+            ", line 1: generator: there are only generators, verifiers, formats, critiques, "
+            "presets.",
         ),
         ("generators = 3\n", ", line 1: generators: a table is expected."),
         (
