@@ -7,10 +7,10 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
-    TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 from app.printable import one_line
 from engine.client import pulling
@@ -25,22 +25,20 @@ class DownloadBar:
             BarColumn(bar_width=None),
             TransferSpeedColumn(),
             TimeRemainingColumn(),
-            TextColumn("{task.description}", markup=False),
             console=console,
             refresh_per_second=4,
             redirect_stdout=False,
             redirect_stderr=False,
         )
         self._task = self._bar.add_task("", total=None)
+        self._note = ""
         self._bar.start()
 
     def advance(self, progress: pulling.Progress) -> None:
-        self._bar.update(
-            self._task,
-            completed=progress.done,
-            total=progress.total,
-            description=one_line(progress.note),
-        )
+        self._bar.update(self._task, completed=progress.done, total=progress.total)
+        if progress.note and progress.note != self._note:
+            self._bar.console.print(Text(one_line(f"{progress.file}: {progress.note}")))
+        self._note = progress.note
 
     def close(self) -> None:
         self._bar.stop()

@@ -48,14 +48,12 @@ def plan(
 
     Nothing is loaded: sizes are estimates from the models' own files, times are lower bounds.
     """
+    from app.outcome import engine_errors
     from engine.client.planning import CacheType, Job, plan_for
-    from engine.errors import EngineError
 
     job = Job(n=n, width=width, context=context, cache=CacheType(cache))
-    try:
+    with engine_errors():
         found = plan_for(generator, verifier, job, gpu=gpu, limit=budget)
-    except EngineError as error:
-        raise CommandError(ExitCode.USAGE, f"{error.message} {error.advice}") from None
     if as_json:
         output.data(json.dumps(asdict(found) | {"estimate": True}) + "\n")
     else:

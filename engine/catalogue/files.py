@@ -129,8 +129,8 @@ def _advice(name: str, entry: Entry) -> str:
             return f"Download it with: sapwood models pull {name}"
         case ToConvert(repository):
             return (
-                f"Download all files of {repository} from the model hub into a folder of the same "
-                "name, and convert them with: sapwood models convert FOLDER"
+                f"Download its weights with: sapwood models pull {name}; then convert them with: "
+                f"sapwood models convert {store.stored(repository, '')}"
             )
         case Local(path):
             return f"{own_catalogue()} says that it is {path}: correct it, or put the file there."

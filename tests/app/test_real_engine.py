@@ -190,3 +190,12 @@ def test_a_log_on_a_full_disk_costs_the_log_and_not_the_answer(start: Start) -> 
     assert code == 6
     assert out.strip().isdigit()
     assert "warning: The run log stopped" in err
+
+
+def test_a_model_that_is_not_here_is_offered_with_the_command_that_fetches_it(
+    start: Start,
+) -> None:
+    asked = ("solve", "--generator", "qwen3-0.6b", "--policy", "greedy", STORY)
+    code, out, err = ended(start(*asked))
+    assert (code, out) == (3, "")
+    assert err.endswith("Download it with: sapwood models pull qwen3-0.6b\n")

@@ -172,6 +172,15 @@ def test_a_redirect_is_followed_and_the_token_is_not_carried_along(
     assert tokens == {"127.0.0.1": "Bearer hf_secret", "localhost": None}
 
 
+def test_what_the_hub_keeps_in_its_newer_store_comes_over_plain_http_too(hub: Hub) -> None:
+    size, checksum = len(WHOLE), hub.checksums[OWNER, FILE]
+    headers = {"X-Linked-Size": str(size), "X-Linked-Etag": f'"{checksum}"'}
+    xet = {"X-Xet-Hash": "a" * 64, "X-Xet-Refresh-Route": "/api/xet", "X-Repo-Commit": "main"}
+    hub.next(Answer("HEAD", 302, headers | xet | {"Location": "http://localhost:1/xet"}))
+    assert fetch().path.read_bytes() == WHOLE
+    assert not any("xet" in request.path for request in hub.requests)
+
+
 class Case(NamedTuple):
     status: int
     headers: dict[str, str]
