@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine import catalogue
-from engine.catalogue import OnHub, Role, ToConvert
+from engine.catalogue import Role
 from engine.client.machine import features
+from engine.client.unseen import unseen
 from engine.errors import EngineError
-from engine.hub.remote import header as remote_header
-from engine.hub.remote import look_up
 from engine.memory.devices import Device, Kind, nvidia, ram
 from engine.memory.estimate import CacheType, Facts, facts
 from engine.memory.options import Budget, Job, Option
@@ -34,7 +33,7 @@ class Planned:
     verifier: Facts | None
     plan: Plan
     note: str
-    """Why the plan is not for the GPU that is there; usually empty."""
+    """Why the plan is not for the GPU that is there, and which models are not; usually empty."""
 
 
 def plan_for(
@@ -56,9 +55,12 @@ def plan_for(
             "Use a smaller n.",
         )
     budget, note = _budget(gpu, limit)
-    first = _facts("generator", generator, job, budget.device)
-    second = None if verifier is None else _facts("verifier", verifier, job, budget.device)
-    return Planned(first, second, make_plan(first, second, job, budget), note)
+    first, told = _facts("generator", generator, job, budget.device)
+    second, also = None, ""
+    if verifier is not None:
+        second, also = _facts("verifier", verifier, job, budget.device)
+    plan = make_plan(first, second, job, budget)
+    return Planned(first, second, plan, _joined(note, told, also))
 
 
 def plan_alone(role: Role, name: str, job: Job) -> Planned:
@@ -68,8 +70,12 @@ def plan_alone(role: Role, name: str, job: Job) -> Planned:
         EngineError: the model is unknown, or its file cannot be read.
     """
     budget, note = _budget(None, None)
-    model = _facts(role, name, job, budget.device)
-    return Planned(model, None, make_plan(model, None, job, budget), note)
+    model, told = _facts(role, name, job, budget.device)
+    return Planned(model, None, make_plan(model, None, job, budget), _joined(note, told))
+
+
+def _joined(*notes: str) -> str:
+    return " ".join(filter(None, notes))
 
 
 def records_file() -> Path:
@@ -97,15 +103,13 @@ def _budget(gpu: str | None, limit: int | None) -> tuple[Budget, str]:
     return budget_for(device, device.speed or host, host, limit), note
 
 
-def _facts(role: Role, name: str, job: Job, device: Device) -> Facts:
-    """Size and shape of a model: with what was learnt of its file, or as the hub tells."""
+def _facts(role: Role, name: str, job: Job, device: Device) -> tuple[Facts, str]:
+    """Size and shape of a model, with what was learnt of its file or as the hub tells, and a note
+    on that."""
     place = catalogue.locate(role, name)
-    if isinstance(place, ToConvert):
-        raise EngineError(Trouble.MODEL, f"The model '{name}' has to be converted first.")
-    if isinstance(place, OnHub):
-        remote = look_up(place.repository, place.file)
-        return facts(remote_header(remote), remote.size)
+    if not isinstance(place, Path):
+        return unseen(role, name, place)
     read = facts(read_header(place), place.stat().st_size)
     backend = _BACKENDS[device.kind]
     surplus = Records(records_file()).surplus(identity(place), job.cache.value, backend)
-    return replace(read, surplus=surplus)
+    return replace(read, surplus=surplus), ""

@@ -37,7 +37,7 @@ def _pull(role: Role, name: str, *, force: bool) -> Fetched:
     place = catalogue.locate(role, name)
     if isinstance(place, Path):
         return Fetched(place, 0, checked=True)
-    if isinstance(place, OnHub) and not force:
+    if not force:
         _check_fit(role, name)
     told = 0.0
 

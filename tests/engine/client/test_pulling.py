@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -10,10 +11,12 @@ import time
 from contextlib import aclosing
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
 from engine import catalogue, seedling
+from engine.checkpoints.safetensors import open_safetensors, write_safetensors
 from engine.client.boot import python
 from engine.client.pulling import Fetched, Progress, pull
 from engine.errors import EngineError
@@ -22,6 +25,7 @@ from engine.protocol.events import Trouble
 from tests.engine.hub.fixtures import FILE, OWNER, hub, in_catalogue
 from tests.engine.hub.giant import write_giant
 from tests.engine.hub.loopback import Answer, Hub
+from tests.engine.memory.test_foresee import QWEN_1_5B
 
 __all__ = ["hub"]
 
@@ -120,10 +124,11 @@ async def test_a_checkpoint_that_is_to_be_converted_is_pulled_as_a_folder(
     hub: Hub, tmp_path: Path
 ) -> None:
     in_catalogue(file="convert:someone/raw")
-    (tmp_path / "config.json").write_text("{}")
-    hub.add("someone/raw", "model.safetensors", seedling.verifier_path())
-    hub.add("someone/raw", "config.json", tmp_path / "config.json")
+    (tmp_path / "config.json").write_text(json.dumps(QWEN_1_5B))
+    write_safetensors(tmp_path / "model.safetensors", {"a": np.zeros(1000)}, {})
+    for file in ("config.json", "model.safetensors"):
+        hub.add("someone/raw", file, tmp_path / file)
     fetched = (await messages())[-1]
     assert isinstance(fetched, Fetched)
     assert fetched.path == store.stored("someone/raw", "")
-    assert (fetched.path / "model.safetensors").stat().st_size == SIZE
+    assert open_safetensors(fetched.path / "model.safetensors").tensors["a"].shape == (1000,)

@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from engine.checkpoints.folder import open_checkpoint
+from engine.client.planning import Job, plan_for
 from engine.errors import EngineError
 from engine.hub import store
 from engine.hub.checkpoint import download_checkpoint, needed
 from engine.hub.messages import Progress
 from engine.hub.tables import INDEX, bytes_by_type, remote_tensors
+from tests.engine.hub.fixtures import in_catalogue
 from tests.engine.hub.loopback import Answer, Hub
+from tests.engine.memory.test_foresee import QWEN_1_5B
 
 OWNER = "someone/a-checkpoint"
 SHARDS = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
@@ -53,6 +56,19 @@ def test_sizes_by_type_are_read_off_the_tables(hub: Hub, repository: Path) -> No
     asked = [r for r in hub.requests if r.method == "GET" and r.path.endswith(".safetensors")]
     assert len(asked) == 2
     assert all(request.range for request in asked)
+
+
+def test_a_plan_takes_it_as_it_will_be_once_converted(hub: Hub, repository: Path) -> None:
+    in_catalogue(file=f"convert:{OWNER}")
+    (repository / "config.json").write_text(json.dumps(QWEN_1_5B))
+    planned = plan_for("seedling", "mine", Job(), gpu="RTX 4090", limit=None)
+    assert planned.verifier is not None
+    assert planned.verifier.file == pytest.approx(1.64e9, rel=0.01)
+    assert planned.note == (
+        "mine is not converted; sizes are those of its conversion to q8_0 "
+        "(the checkpoint has 8 MiB as BF16, 0 MiB as F32)."
+    )
+    assert planned.plan.chosen is not None
 
 
 def test_one_file_needs_no_index(hub: Hub, tmp_path: Path) -> None:
