@@ -76,7 +76,12 @@ def _fetched(model: Model, fetched: Fetched, *, as_json: bool) -> None:
         )
         return
     checked = "its checksum is right" if fetched.checked else "the hub gave no checksum for it"
-    output.narrate(f"{one_line(model.id)} is here, {checked}: {one_line(str(fetched.path))}")
+    path = one_line(str(fetched.path))
+    if model.state is State.CONVERT:
+        how = f"Convert them with: sapwood models convert {path}"
+        output.narrate(f"{one_line(model.id)}: its weights are here. {how}")
+        return
+    output.narrate(f"{one_line(model.id)} is here, {checked}: {path}")
 
 
 def verify_models(chosen: list[Model], *, as_json: bool) -> ExitCode:

@@ -89,7 +89,9 @@ def find(entry: Entry) -> Path | None:
         case Seedling():
             return seedling.verifier_path()
         case Package(module, file):
-            found = importlib.util.find_spec(module)
+            found = None
+            with suppress(ImportError, ValueError):  # of a name that cannot be one
+                found = importlib.util.find_spec(module)
             if found is None or not found.submodule_search_locations:
                 return None
             return Path(found.submodule_search_locations[0]) / file

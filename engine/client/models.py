@@ -155,7 +155,7 @@ def verify(model: Model, tell: Callable[[Progress], None]) -> str:
         raise EngineError(
             Trouble.MODEL,
             f"{model.path} is damaged: its checksum is not {word}.",
-            f"Remove it with 'sapwood models remove {model.id}', and pull it again.",
+            f"{_remedy(model, model.path)}, and pull it again.",
         )
     return f"the bytes of the checksum {checksum}"
 
@@ -169,21 +169,21 @@ def remove(model: Model) -> int:
     Raises:
         EngineError: it is not Sapwood's to delete, or it cannot be deleted.
     """
-    origin = source(model.entry.file)
-    if not isinstance(origin, OnHub):
-        raise EngineError(
-            Trouble.USAGE, f"'{model.id}' was not downloaded by Sapwood: it stays.", _where(model)
-        )
+    match source(model.entry.file):
+        case OnHub(repository, file):
+            files = [file]
+        case ToConvert(repository):
+            files = store.fetched_files(repository)
+        case _:
+            raise _not_ours(model)
     try:
-        freed = store.remove(origin.repository, origin.file)
+        freed = sum(store.remove(repository, file) for file in files)
     except OSError as error:
         raise EngineError(
             Trouble.STORAGE, f"'{model.id}' cannot be deleted: {error.strerror}."
         ) from None
     if not freed and model.path is not None:
-        raise EngineError(
-            Trouble.USAGE, f"'{model.id}' is in another program's cache: it stays.", _where(model)
-        )
+        raise _not_ours(model)
     return freed
 
 
@@ -200,10 +200,16 @@ def _model(id: str, role: Role, entry: Entry) -> Model:
             if part.is_file():
                 return Model(id, role, State.PARTLY, part.stat().st_size, None, entry)
             return Model(id, role, State.REMOTE, None, None, entry)
-        case ToConvert():
-            return Model(id, role, State.CONVERT, None, None, entry)
+        case ToConvert(repository):
+            return Model(id, role, State.CONVERT, _weights(repository), None, entry)
         case _:
             return Model(id, role, State.MISSING, None, None, entry)
+
+
+def _weights(repository: str) -> int | None:
+    """Bytes of what is here of a checkpoint."""
+    files = [store.stored(repository, file) for file in store.fetched_files(repository)]
+    return sum(file.stat().st_size for file in files if file.is_file()) or None
 
 
 def _expected(model: Model, path: Path) -> tuple[str, str]:
@@ -220,5 +226,13 @@ def _expected(model: Model, path: Path) -> tuple[str, str]:
     return "", ""
 
 
-def _where(model: Model) -> str:
-    return f"Its file is {model.path}." if model.path else ""
+def _remedy(model: Model, path: Path) -> str:
+    own = store.origin(path) is not None
+    return f"Remove it with 'sapwood models remove {model.id}'" if own else "Delete it"
+
+
+def _not_ours(model: Model) -> EngineError:
+    where = f"Its file is {model.path}." if model.path else ""
+    return EngineError(
+        Trouble.USAGE, f"'{model.id}' is not among Sapwood's downloads: it stays.", where
+    )

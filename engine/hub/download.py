@@ -113,16 +113,16 @@ class _Download:
             os.fsync(out.fileno())
         self._check()
         path = store.place(self._part, origin)
-        _beside(self._part, "json").unlink(missing_ok=True)
+        store.mark(self._part).unlink(missing_ok=True)
         return Fetched(path, self._came, checked=self._digest is not None)
 
     @contextmanager
     def _opened(self, origin: store.Origin) -> Iterator[FileIO]:
         """What came before of this very file, or an empty one; unbuffered, so that nothing that
         came is lost."""
-        mark = _beside(self._part, "json")
+        mark = store.mark(self._part)
         try:
-            same = msgspec.json.decode(mark.read_bytes(), type=store.Origin) == origin
+            same = origin.continues(msgspec.json.decode(mark.read_bytes(), type=store.Origin))
         except (OSError, msgspec.DecodeError):
             same = False
         if not same:
@@ -215,7 +215,7 @@ class _Download:
 @contextmanager
 def _only_writer(part: Path, file: str, tell: Tell) -> Iterator[None]:
     """Wait until no other process fetches the file."""
-    with FileIO(_beside(part, "lock"), "a") as lock:
+    with FileIO(store.lock(part), "a") as lock:
         while not try_lock(lock):
             have, total = _state(part)
             tell(Progress(file, have, total, "another download of it is under way"))
@@ -226,14 +226,10 @@ def _only_writer(part: Path, file: str, tell: Tell) -> Iterator[None]:
 def _state(part: Path) -> tuple[int, int]:
     """Bytes that are there, and that there will be."""
     try:
-        origin = msgspec.json.decode(_beside(part, "json").read_bytes(), type=store.Origin)
+        origin = msgspec.json.decode(store.mark(part).read_bytes(), type=store.Origin)
         return part.stat().st_size, origin.size
     except (OSError, msgspec.DecodeError):
         return 0, 0
-
-
-def _beside(part: Path, what: str) -> Path:
-    return part.with_name(f"{part.name}.{what}")
 
 
 def _passing(error: Exception) -> bool:

@@ -118,7 +118,7 @@ def header(of: RemoteFile) -> Header:
     """
     try:
         with stream(of, 0, min(of.size, _HEADER)) as response:
-            return parse_header(Forward(response), of.size, of.file)
+            return parse_header(Forward(response, _HEADER), of.size, of.file)
     except Exception as error:
         raise explained(error, of.repository, of.file, endpoint()) from None
 
@@ -137,10 +137,15 @@ def _url(repository: str, file: str, commit: str | None) -> str:
 
 
 class Forward:
-    """A stream of bytes as a file that is read from beginning to end."""
+    """A stream of bytes as a file that is read from beginning to end.
 
-    def __init__(self, response: httpx2.Response) -> None:
+    Args:
+        limit: bytes after which no more is read, whatever a server sends.
+    """
+
+    def __init__(self, response: httpx2.Response, limit: int) -> None:
         self._chunks = response.iter_bytes()
+        self._limit = limit
         self._held = b""
         self._place = 0
 
@@ -161,5 +166,5 @@ class Forward:
             self._place += skipped
 
     def _more(self) -> bool:
-        self._held = next(self._chunks, b"")
+        self._held = next(self._chunks, b"") if self._place < self._limit else b""
         return bool(self._held)

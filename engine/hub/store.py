@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 
 from engine.places import models_dir
 
+_ORIGIN = ".origin.json"
 _PARTIAL = ".partial"
 """Folder of what is not whole yet; on the same volume, so that placing is a rename."""
 
@@ -23,6 +25,12 @@ class Origin(msgspec.Struct, frozen=True):
     size: int
     checksum: str
     """SHA-256 or git's SHA-1 in hexadecimal; empty where the hub has none."""
+
+    def continues(self, other: Origin) -> bool:
+        """Whether it is the same file, be it of another commit."""
+        if (self.size, self.checksum) != (other.size, other.checksum):
+            return False
+        return bool(self.checksum) or self.commit == other.commit
 
 
 def stored(repository: str, file: str) -> Path:
@@ -45,8 +53,18 @@ def origin(path: Path) -> Origin | None:
 
 
 def partial(repository: str, file: str) -> Path:
-    """Where a file is while it is fetched. A lock and the hub's words for it lie beside it."""
+    """Where a file is while it is fetched."""
     return models_dir() / _PARTIAL / f"{repository}/{file}".replace("/", "--")
+
+
+def mark(part: Path) -> Path:
+    """Beside what is not whole yet: the hub's word for what it is to become."""
+    return part.with_name(part.name + ".json")
+
+
+def lock(part: Path) -> Path:
+    """Beside what is not whole yet: held by the one process that writes."""
+    return part.with_name(part.name + ".lock")
 
 
 def place(part: Path, of: Origin) -> Path:
@@ -87,18 +105,25 @@ def remove(repository: str, file: str) -> int:
     Raises:
         OSError: it cannot be deleted.
     """
-    path = stored(repository, file)
-    freed = 0
-    for found in (path, partial(repository, file)):
-        if found.is_file():
-            freed += found.stat().st_size
-            found.unlink()
-    _origin_file(path).unlink(missing_ok=True)
+    path, part = stored(repository, file), partial(repository, file)
+    freed = sum(found.stat().st_size for found in (path, part) if found.is_file())
+    for found in (path, part, mark(part), _origin_file(path)):
+        found.unlink(missing_ok=True)
     for folder in (path.parent, *path.parent.parents):
         if folder == models_dir() or not folder.is_dir() or any(folder.iterdir()):
             break
         folder.rmdir()
     return freed
+
+
+def fetched_files(repository: str) -> list[str]:
+    """The files that Sapwood has of a repository, whole or in part."""
+    folder = stored(repository, "")
+    whole = [p.name for p in folder.glob("*") if p.is_file() and not p.name.endswith(_ORIGIN)]
+    prefix = partial(repository, "").name
+    parts = [p.name for p in partial(repository, "").parent.glob(f"{glob.escape(prefix)}*")]
+    begun = [name.removeprefix(prefix) for name in parts if not name.endswith((".json", ".lock"))]
+    return sorted({*whole, *begun})
 
 
 def cache_dir() -> Path:
@@ -126,4 +151,4 @@ def _in_cache(repository: str, file: str) -> Path | None:
 
 
 def _origin_file(path: Path) -> Path:
-    return path.with_name(path.name + ".origin.json")
+    return path.with_name(path.name + _ORIGIN)

@@ -78,7 +78,7 @@ def remote_text(repository: str, file: str) -> bytes:
     found = look_up(repository, file)
     try:
         with stream(found, 0) as response:
-            return Forward(response).read(min(found.size, _TEXT))
+            return Forward(response, _TEXT).read(min(found.size, _TEXT))
     except Exception as error:
         raise explained(error, repository, file, endpoint()) from None
 
@@ -87,7 +87,7 @@ def _tensors(repository: str, file: str) -> dict[str, RemoteTensor]:
     found = look_up(repository, file)
     try:
         with stream(found, 0, min(found.size, _TABLE)) as response:
-            table = read_table(Forward(response), found.size, file)
+            table = read_table(Forward(response, _TABLE), found.size, file)
     except Exception as error:
         raise explained(error, repository, file, endpoint()) from None
     return {

@@ -9,13 +9,16 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine import seedling
+from engine.checkpoints.safetensors import write_safetensors
 from engine.hub import store
 from tests.app.conftest import Sapwood
 from tests.engine.hub.fixtures import FILE, OWNER, hub, in_catalogue
 from tests.engine.hub.loopback import Answer, Hub
+from tests.engine.memory.test_foresee import QWEN_1_5B
 
 __all__ = ["hub"]
 PART = 1_000_000
@@ -87,6 +90,20 @@ def test_what_is_not_sapwoods_is_never_removed(sapwood: Sapwood) -> None:
     assert ran.code == 2
     assert "it stays" in ran.err
     assert seedling.generator_path().is_file()
+
+
+def test_weights_that_were_pulled_for_a_conversion_are_told_and_removed(
+    sapwood: Sapwood, hub: Hub, tmp_path: Path
+) -> None:
+    in_catalogue(file="convert:someone/raw")
+    write_safetensors(tmp_path / "model.safetensors", {"a": np.zeros(1 << 20)}, {})
+    (tmp_path / "config.json").write_text(json.dumps(QWEN_1_5B))
+    for file in ("config.json", "model.safetensors"):
+        hub.add("someone/raw", file, tmp_path / file)
+    assert "mine: its weights are here" in sapwood("models", "pull", "mine").err
+    assert "to convert   4 MiB" in sapwood("models").out
+    assert sapwood("models", "remove", "mine").err == "Removed mine, 4 MiB.\n"
+    assert not store.stored("someone/raw", "").exists()
 
 
 def test_a_gated_model_is_explained_and_no_token_is_told(

@@ -147,6 +147,15 @@ def test_a_version_that_changed_meanwhile_is_begun_anew(hub: Hub, tmp_path: Path
     assert store.stored(OWNER, FILE).read_bytes() == other.read_bytes()
 
 
+def test_the_same_file_in_another_commit_is_gone_on_with(hub: Hub) -> None:
+    hub.next(Answer(cut_after=PART))
+    refused()
+    checksum = f'"{hub.checksums[OWNER, FILE]}"'
+    headers = {"X-Linked-Size": str(len(WHOLE)), "X-Linked-Etag": checksum, "ETag": checksum}
+    hub.next(Answer("HEAD", 200, headers | {"X-Repo-Commit": "f" * 40}))
+    assert fetch().bytes == len(WHOLE) - PART
+
+
 def test_a_server_that_knows_no_ranges_sends_all_of_it_again(hub: Hub) -> None:
     hub.next(Answer(cut_after=PART), Answer(whole=True))
     assert fetch(0.0).path.read_bytes() == WHOLE

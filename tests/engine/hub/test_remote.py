@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from engine import seedling
 from engine.client.planning import Job, plan_for
 from engine.errors import EngineError
+from engine.hub import remote
 from engine.hub.remote import header, look_up
 from engine.models.gguf import read_header
 from tests.engine.hub.fixtures import FILE, OWNER, in_catalogue
@@ -61,6 +64,19 @@ def test_what_is_no_model_is_told_by_its_first_bytes(hub: Hub, tmp_path: Path) -
     page.write_text("<html>" * 1000)
     hub.add(OWNER, FILE, page)
     with pytest.raises(EngineError, match="is not a GGUF model file"):
+        header(look_up(OWNER, FILE))
+
+
+def test_a_header_without_an_end_is_not_listened_to_for_ever(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "_HEADER", 1 << 20)
+    endless = tmp_path / "endless.gguf"
+    endless.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60))
+    os.truncate(endless, 1 << 40)  # keys without a name, for ever
+    hub.add(OWNER, FILE, endless, checksum="0" * 64)
+    hub.next(Answer(whole=True))
+    with pytest.raises(EngineError, match="cut short or damaged"):
         header(look_up(OWNER, FILE))
 
 
