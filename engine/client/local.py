@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from types import TracebackType
 from typing import Self
 
 from engine.client.loss import Loss
-from engine.client.pending import PendingRun
+from engine.client.pending import Pending, PendingRun, PendingScore
 from engine.client.process import COMMAND, WorkerProcess
 from engine.client.unsaved import remove_old_logs
 from engine.errors import EngineError
@@ -20,6 +21,7 @@ from engine.protocol import (
     RunFailed,
     RunFinished,
     RunStarted,
+    ScoreRequest,
     SolveRequest,
     Trouble,
 )
@@ -30,7 +32,7 @@ _START_LIMIT = 60.0
 
 
 class LocalEngine:
-    """Solves requests in a worker process, one after another.
+    """Does what it is asked for in a worker process, one thing after another.
 
     The worker starts with the first request and stays until the `async with` block is left, with
     its models loaded. If it is lost in the middle of a run, the run goes on in a new one, once.
@@ -52,7 +54,7 @@ class LocalEngine:
         self._command = command
         self._hang_after = hang_after
         self._cancel_after = cancel_after
-        self._runs: dict[str, PendingRun] = {}
+        self._runs: dict[str, Pending] = {}
         """In the order in which the worker solves them: the first is the one it is at."""
         self._asked = asyncio.Event()
         self._worker: WorkerProcess | None = None
@@ -90,13 +92,29 @@ class LocalEngine:
         Args:
             run: a name for the run; made up, or taken from the log that is resumed, if not given.
         """
-        if self._keeper is None:
-            raise RuntimeError("a LocalEngine is used inside 'async with'")
-        name = run or _name_in_log(request) or uuid.uuid4().hex[:12]
+        name = run or _name_in_log(request) or _new_name()
         if name in self._runs:
             yield RunFailed(trouble=Trouble.USAGE, message=f"The run {name} is already going on.")
             return
-        pending = self._runs[name] = PendingRun(name, request)
+        async with aclosing(self._follow(PendingRun(name, request))) as events:
+            async for event in events:
+                yield event
+
+    async def score(self, request: ScoreRequest) -> AsyncGenerator[AnyEvent, None]:
+        """Score a solution: one `StepScored` of the root tells all scores; `RunFinished` or
+        `RunFailed` comes last.
+
+        Leaving the loop over the events early cancels it.
+        """
+        async with aclosing(self._follow(PendingScore(_new_name(), request))) as events:
+            async for event in events:
+                yield event
+
+    async def _follow(self, pending: Pending) -> AsyncGenerator[AnyEvent, None]:
+        """Have the worker do it, and pass on what it reports."""
+        if self._keeper is None:
+            raise RuntimeError("a LocalEngine is used inside 'async with'")
+        self._runs[pending.id] = pending
         if self._worker is not None:
             self._worker.send(pending.order())
         self._asked.set()
@@ -115,7 +133,7 @@ class LocalEngine:
             if run in (None, pending.id):
                 self._cancel(pending)
 
-    def _cancel(self, run: PendingRun) -> None:
+    def _cancel(self, run: Pending) -> None:
         if run.ended or run.cancelled:
             return
         run.cancelled = True
@@ -202,7 +220,7 @@ class LocalEngine:
         del self._runs[run.id]
 
 
-def _fail(run: PendingRun, what: str, loss: Loss) -> None:
+def _fail(run: Pending, what: str, loss: Loss) -> None:
     advice = []
     if loss.trouble is Trouble.MEMORY:
         advice.append("Use a smaller model, a smaller context or fewer paths (n).")
@@ -212,6 +230,10 @@ def _fail(run: PendingRun, what: str, loss: Loss) -> None:
         advice.append(f"What the process printed is in {loss.output}.")
     message = f"The engine's process {what}: {loss.cause}."
     run.fail(loss.trouble, message, " ".join(advice), keep_log=loss.started)
+
+
+def _new_name() -> str:
+    return uuid.uuid4().hex[:12]
 
 
 def _name_in_log(request: SolveRequest) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 
 import msgspec
 
@@ -13,6 +14,8 @@ from engine.protocol import (
     RunFailed,
     RunFinished,
     RunStarted,
+    Score,
+    ScoreRequest,
     Solve,
     SolveRequest,
     Stop,
@@ -20,7 +23,7 @@ from engine.protocol import (
 )
 
 
-class PendingRun:
+class Pending(ABC):
     """One run, over all the workers that it may need.
 
     Attributes:
@@ -30,14 +33,12 @@ class PendingRun:
         ended: whether its last event is in `events`.
     """
 
-    def __init__(self, id: str, request: SolveRequest) -> None:
+    def __init__(self, id: str) -> None:
         self.id = id
         self.events: asyncio.Queue[AnyEvent] = asyncio.Queue()
         self.cancelled = False
         self.losses = 0
         self.ended = False
-        self._request = request
-        self._unsaved = new_log(id) if request.log is None else None
         self._cause = ""
         self._next_seq = 0
         self._at = 0.0
@@ -45,13 +46,11 @@ class PendingRun:
     @property
     def log(self) -> str | None:
         """Where its log is."""
-        return self._request.log or self._unsaved
+        return None
 
-    def order(self) -> Solve:
+    @abstractmethod
+    def order(self) -> Solve | Score:
         """The message that makes a worker start the run, or go on with it after a loss."""
-        resume = self._request.resume or (bool(self._cause) and self.log is not None)
-        request = msgspec.structs.replace(self._request, log=self.log, resume=resume)
-        return Solve(run=self.id, request=request, cause=self._cause)
 
     def lost(self, cause: str) -> None:
         """Its worker was lost and it shall go on with another."""
@@ -69,8 +68,6 @@ class PendingRun:
             if again or isinstance(event, RunStarted):
                 return
             event = msgspec.structs.replace(event, seq=self._next_seq)
-        if isinstance(event, RunStarted) and self._request.log is None:
-            event = msgspec.structs.replace(event, request=self._request)
         self._next_seq = event.seq + 1
         self._at = event.at
         self.events.put_nowait(event)
@@ -89,8 +86,6 @@ class PendingRun:
         Args:
             keep_log: leave a log in place that was kept only to resume the run.
         """
-        if keep_log:
-            self._unsaved = None
         self.deliver(
             RunFailed(
                 seq=self._next_seq, at=self._at, trouble=trouble, message=message, advice=advice
@@ -100,6 +95,48 @@ class PendingRun:
     def end(self) -> None:
         """Nothing more is to come."""
         self.ended = True
+
+
+class PendingRun(Pending):
+    """A problem being solved; after a loss it goes on from its log."""
+
+    def __init__(self, id: str, request: SolveRequest) -> None:
+        super().__init__(id)
+        self._request = request
+        self._unsaved = new_log(id) if request.log is None else None
+
+    @property
+    def log(self) -> str | None:
+        return self._request.log or self._unsaved
+
+    def order(self) -> Solve:
+        resume = self._request.resume or (bool(self._cause) and self.log is not None)
+        request = msgspec.structs.replace(self._request, log=self.log, resume=resume)
+        return Solve(run=self.id, request=request, cause=self._cause)
+
+    def deliver(self, event: AnyEvent, *, again: bool = False) -> None:
+        if isinstance(event, RunStarted) and self._request.log is None:
+            event = msgspec.structs.replace(event, request=self._request)
+        super().deliver(event, again=again)
+
+    def fail(self, trouble: Trouble, message: str, advice: str, *, keep_log: bool) -> None:
+        if keep_log:
+            self._unsaved = None
+        super().fail(trouble, message, advice, keep_log=keep_log)
+
+    def end(self) -> None:
+        super().end()
         if self._unsaved is not None:
             remove_log(self._unsaved)
             self._unsaved = None
+
+
+class PendingScore(Pending):
+    """A solution being scored; after a loss it is scored again."""
+
+    def __init__(self, id: str, request: ScoreRequest) -> None:
+        super().__init__(id)
+        self._request = request
+
+    def order(self) -> Score:
+        return Score(run=self.id, request=self._request)

@@ -31,8 +31,15 @@ from engine.protocol.events import (
     Warned,
     WorkerRestarted,
 )
-from engine.protocol.messages import AnyEvent, Cancel, Hello, Pulse, Report, Shutdown, Solve
-from engine.protocol.request import VERSION, Sampling, Search, SolveRequest
+from engine.protocol.messages import AnyEvent, Cancel, Hello, Pulse, Report, Score, Shutdown, Solve
+from engine.protocol.request import (
+    VERSION,
+    Sampling,
+    ScoreRequest,
+    Search,
+    SolveRequest,
+    split_steps,
+)
 
 __all__ = [
     "VERSION",
@@ -58,6 +65,8 @@ __all__ = [
     "RunResumed",
     "RunStarted",
     "Sampling",
+    "Score",
+    "ScoreRequest",
     "Search",
     "Shutdown",
     "Solve",
@@ -73,4 +82,5 @@ __all__ = [
     "decode_event",
     "decode_message",
     "encode",
+    "split_steps",
 ]

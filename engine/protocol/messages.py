@@ -24,7 +24,7 @@ from engine.protocol.events import (
     Warned,
     WorkerRestarted,
 )
-from engine.protocol.request import SolveRequest
+from engine.protocol.request import ScoreRequest, SolveRequest
 
 AnyEvent = (
     RunStarted
@@ -56,6 +56,13 @@ class Solve(msgspec.Struct, frozen=True, tag_field="type", tag="solve"):
     request: SolveRequest
     cause: str = ""
     """Why an earlier worker was lost with this run; empty at the first try."""
+
+
+class Score(msgspec.Struct, frozen=True, tag_field="type", tag="score"):
+    """Client to worker: score a solution. It is a run of its own, whose one node is the root."""
+
+    run: str
+    request: ScoreRequest
 
 
 class Cancel(msgspec.Struct, frozen=True, tag_field="type", tag="cancel"):
@@ -91,4 +98,4 @@ class Pulse(msgspec.Struct, frozen=True, tag_field="type", tag="pulse"):
     busy: bool
 
 
-Message = Solve | Cancel | Shutdown | Hello | Report | Pulse
+Message = Solve | Score | Cancel | Shutdown | Hello | Report | Pulse

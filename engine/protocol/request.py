@@ -63,3 +63,23 @@ class SolveRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Path of the run log; None writes none."""
     resume: bool = False
     """Go on from what `log` already holds."""
+
+
+class ScoreRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One solution whose steps are to be scored."""
+
+    problem: str
+    steps: tuple[str, ...]
+    verifier: str = "seedling"
+    """Catalogue id or path."""
+    prm_format: str | None = None
+    """Name of the verifier's format, for a file whose format is not known."""
+    context: int | None = None
+    """Longest solution in tokens, problem included; None takes the smaller of the model's own and
+    4096."""
+
+
+def split_steps(solution: str) -> tuple[str, ...]:
+    """The steps of a solution as a search sees them: what stands between blank lines."""
+    parts = solution.replace("\r\n", "\n").split("\n\n")
+    return tuple(step.strip() for step in parts if step.strip())

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 from engine import catalogue, search
 from engine.errors import EngineError
 from engine.models.base import Interrupted
 from engine.models.chat import ChatTemplate
-from engine.models.gguf import Header
 from engine.models.llama import LlamaModel
 from engine.models.sampling import Sampler
-from engine.protocol.events import Counters, Phase, RunFinished, Stop, Trouble, Warned
+from engine.protocol.events import Counters, RunFinished, Stop, Trouble, Warned
 from engine.protocol.request import SolveRequest
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.settings import MODES, Limits
 from engine.search.policy import Policy
+from engine.service.announcing import announce
 from engine.service.judge import Judge, find_judge
 from engine.service.model_pool import ModelPool, Shape
 from engine.service.run import Run
+from engine.service.scorer import Scorer
+from engine.service.scoring import Scoring
 from engine.service.searching import Searching
 from engine.verify.prm import Prm
 
@@ -33,10 +33,21 @@ class Solver:
 
     def __init__(self) -> None:
         self._pool = ModelPool()
+        self._scorer = Scorer()
 
     def close(self) -> None:
         """Give all memory back."""
         self._pool.close()
+        self._scorer.close()
+
+    def score(self, scoring: Scoring) -> None:
+        """Emit the scores of a solution, and `RunFinished` last.
+
+        Raises:
+            EngineError: it cannot be scored.
+        """
+        self._pool.close()
+        self._scorer.score(scoring)
 
     def solve(self, run: Run) -> None:
         """Emit everything that happens in `run`, `RunFinished` last.
@@ -45,6 +56,7 @@ class Solver:
             EngineError: the run cannot go on.
         """
         started = time.monotonic()
+        self._scorer.close()
         request = run.request
         policy = _policy(request)
         mode = MODES[request.search.mode]
@@ -78,41 +90,18 @@ class Solver:
         n = run.request.search.n
         path = catalogue.generator_file(run.request.generator)
         shape = Shape(_context(run.request), n, n)
-        return self._pool.get("generator", path, shape, run.stop, _announce(run, path))
+        return self._pool.get("generator", path, shape, run.stop, announce(run, path))
 
     def _verifier(self, run: Run, judge: Judge) -> Prm:
         shape = judge.shape(_context(run.request), run.request.search.n)
-        announce = _announce(run, judge.path)
-        model, template = self._pool.get("verifier", judge.path, shape, run.stop, announce)
+        loading = announce(run, judge.path)
+        model, template = self._pool.get("verifier", judge.path, shape, run.stop, loading)
         return Prm(
             model,
             judge.bound(model, template),
             run.request.problem.strip(),
             whole_paths=MODES[run.request.search.mode].whole_paths,
         )
-
-
-def _announce(run: Run, path: Path) -> Callable[[Header, float], None]:
-    """Tells of a model being loaded, in steps of a tenth."""
-    told = -1
-
-    def loading(header: Header, done: float) -> None:
-        nonlocal told
-        run.beat()
-        if int(done * 10) == told:
-            return
-        told = int(done * 10)
-        story = header.text("sapwood.demonstration")
-        run.emit(
-            Phase(
-                name="loading",
-                model=header.text("general.name") or path.stem,
-                note=f"a demonstration model for {story}" if story else "",
-                done=round(done, 1),
-            )
-        )
-
-    return loading
 
 
 def _approximate(mode: str) -> Warned:

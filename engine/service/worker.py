@@ -25,11 +25,13 @@ from engine.protocol import (
     AnyEvent,
     Cancel,
     Counters,
+    Event,
     Hello,
     Pulse,
     Report,
     RunFailed,
     RunFinished,
+    Score,
     Shutdown,
     Solve,
     Stop,
@@ -37,6 +39,7 @@ from engine.protocol import (
 )
 from engine.service.channel import Channel
 from engine.service.run import Run, open_run
+from engine.service.scoring import Scoring
 
 PULSE = 1.0
 """Seconds between two pulses."""
@@ -53,9 +56,26 @@ class Solver(Protocol):
         """
         ...
 
+    def score(self, scoring: Scoring) -> None:
+        """Emit the scores, and `RunFinished` last.
+
+        Raises:
+            EngineError: it cannot be scored.
+        """
+        ...
+
     def close(self) -> None:
         """Give all memory back."""
         ...
+
+
+class Work(Protocol):
+    """A run or a scoring, as far as it can be brought to an end."""
+
+    finished: bool
+    stop: StopSignal
+
+    def emit(self, event: Event) -> None: ...
 
 
 def main(make_solver: Callable[[], Solver]) -> NoReturn:
@@ -88,7 +108,7 @@ class _Worker:
         self._channel = channel
         self._make_solver = make_solver
         self._solver: Solver | None = None
-        self._waiting: queue.SimpleQueue[Solve] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[Solve | Score] = queue.SimpleQueue()
         self._stops: dict[str, StopSignal] = {}
         self._progress = 0
         self._busy = False
@@ -96,7 +116,7 @@ class _Worker:
     def take_messages(self) -> None:
         for message in self._channel.messages():
             match message:
-                case Solve():
+                case Solve() | Score():
                     self._stops[message.run] = StopSignal()
                     self._waiting.put(message)
                 case Cancel():
@@ -115,7 +135,10 @@ class _Worker:
         while True:
             order = self._waiting.get()
             self._busy = True
-            self._solve(order)
+            if isinstance(order, Solve):
+                self._solve(order)
+            else:
+                self._score(order)
             self._busy = False
             del self._stops[order.run]
 
@@ -137,18 +160,23 @@ class _Worker:
         try:
             run.start(order.cause)
             if not run.finished:
-                self._finish(run)
+                self._finish(run, lambda solver: solver.solve(run))
         finally:
             run.close()
 
-    def _finish(self, run: Run) -> None:
-        """Bring `run` to its last event."""
-        if run.stop.is_set:  # cancelled before its turn
-            run.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
+    def _score(self, order: Score) -> None:
+        send = partial(self._report, order.run)
+        scoring = Scoring(order.request, send, self._stops[order.run], self._beat)
+        self._finish(scoring, lambda solver: solver.score(scoring))
+
+    def _finish(self, work: Work, do: Callable[[Solver], None]) -> None:
+        """Bring `work` to its last event."""
+        if work.stop.is_set:  # cancelled before its turn
+            work.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
             return
         failure: RunFailed | None = None
         try:
-            self._ready_solver().solve(run)
+            do(self._ready_solver())
         except EngineError as error:
             failure = _failure(error)
         except MemoryError:
@@ -157,8 +185,8 @@ class _Worker:
         except Exception as error:
             failure = _defect(f"{type(error).__name__}: {error}")
             self._drop_solver()
-        if not run.finished:
-            run.emit(failure or _defect("the search ended without an ending"))
+        if not work.finished:
+            work.emit(failure or _defect("the search ended without an ending"))
 
     def _ready_solver(self) -> Solver:
         if self._solver is None:
