@@ -16,6 +16,7 @@ from app.export_command import export
 from app.models_command import models
 from app.options import Number, request_from, request_options
 from app.plan import plan
+from app.score_command import score
 from app.sessions_command import sessions
 
 _EPILOG = "\b\n" + HELP
@@ -123,6 +124,7 @@ sapwood.add_command(chat)
 sapwood.add_command(sessions)
 sapwood.add_command(export)
 sapwood.add_command(models)
+sapwood.add_command(score)
 sapwood.add_command(plan)
 sapwood.add_command(doctor)
 
