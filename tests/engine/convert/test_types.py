@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import gguf
 import pytest
 
+from engine import seedling
 from engine.models.gguf import read_header
 from engine.protocol.conversion import BodyType, Converting
+from engine.seedling.checkpoint import write_checkpoint
 from engine.verify.heads import head_of
 from tests.engine.convert.converting import converted
 
@@ -58,3 +60,21 @@ def test_a_head_lies_beside_its_body_and_is_found_by_it(
     assert done.head == str(tmp_path / "prm.head.safetensors")
     assert head_of(out).width == 64
     assert "output.weight" not in {tensor.name for tensor in read_header(out).tensors}
+
+
+@pytest.mark.parametrize("role", ["generator", "verifier"])
+def test_the_seedlings_checkpoint_becomes_the_file_it_was_made_from(
+    role: str, tmp_path: Path
+) -> None:
+    shipped = seedling.generator_path() if role == "generator" else seedling.verifier_path()
+    out = tmp_path / "x.gguf"
+    format = None if role == "generator" else "seedling"
+    converted(write_checkpoint(shipped, tmp_path / "folder"), out, format=format)
+    theirs, ours = (
+        {t.name: (t.tensor_type, t.data.tobytes()) for t in gguf.GGUFReader(path).tensors}
+        for path in (shipped, out)
+    )
+    assert ours == theirs
+    before, after = read_header(shipped).metadata, read_header(out).metadata
+    same = {"general.architecture", *(k for k in before if k.startswith(("llama.", "tokenizer.")))}
+    assert {key: after.get(key) for key in same} == {key: before[key] for key in same}
