@@ -42,7 +42,7 @@ def main() -> None:
             ConversionFailed(
                 Trouble.ENGINE,
                 f"Converting needs the Python package '{error.name}', which is not installed.",
-                "Install it with: pip install 'sapwood[convert]'",
+                "Install it with: pip install gguf tokenizers",
             )
         )
     except MemoryError:

@@ -24,6 +24,7 @@ from engine.convert.shape import read_shape
 from engine.convert.tokenizer import CONTROL, TokenizerFacts, read_tokenizer
 from engine.convert.write import body_bytes, write_body
 from engine.errors import EngineError
+from engine.memory.sizes import size_text
 from engine.models.chat import ChatTemplate
 from engine.models.llama import default_threads
 from engine.models.llama_quantize import QUANTISED, quantize
@@ -136,8 +137,8 @@ def _check_room(order: Convert, plan: list[Planned], matrices: Kind) -> None:
     if free < needed:
         raise EngineError(
             Trouble.STORAGE,
-            f"The conversion needs {needed / 1e9:.1f} GB of disk, and {free / 1e9:.1f} GB are free "
-            f"at {Path(order.out).parent}.",
+            f"The conversion needs {size_text(needed)} of disk, and {size_text(free)} are free at "
+            f"{Path(order.out).parent}.",
             "Make room, or choose another place with --out.",
         )
 
