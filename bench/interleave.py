@@ -1,10 +1,11 @@
-"""Comparing two ways of doing the same work on a machine whose speed drifts."""
+"""Comparing ways of doing the same work on a machine whose speed drifts."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import comb
 from statistics import median
 
 
@@ -33,3 +34,14 @@ class Pairs:
         ratios = self.ratios
         spread = f"{min(ratios):.{digits}f}–{max(ratios):.{digits}f}"  # noqa: RUF001
         return f"{median(ratios):.{digits}f}", spread
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Of the median, at 95 % or a little more, by order statistics; with fewer than six values,
+    which can give no such interval, their range."""
+    ordered = sorted(values)
+    count = len(ordered)
+    cut, tail = 0, 0.5**count
+    while cut < count // 2 and (tail := tail + comb(count, cut + 1) * 0.5**count) <= 0.025:
+        cut += 1
+    return ordered[cut], ordered[count - 1 - cut]
