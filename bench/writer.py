@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-from unittest.mock import patch
 
 import llama_cpp
 
+from bench.spent import Spent
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.llama_vocabulary import LlamaVocabulary
 from engine.models.sampling import Draws, Sampler
@@ -113,37 +109,15 @@ def profile(step: Callable[[], None], steps: int) -> dict[str, float]:
 
     `batch` fills llama.cpp's batch and fetches the logits, `rest` is the scheduler's own work.
     """
-    spent: defaultdict[str, float] = defaultdict(float)
-    parts = (
+    spent = Spent()
+    functions = (
         (llama_cpp, "llama_decode", "decode"),
-        (LlamaModel, "forward", "forward"),
+        (LlamaModel, "forward", "batch"),
         (Sampler, "draw", "sampling"),
         (Draws, "uniform", "sampling"),
         (Run, "emit", "events"),
     )
-    with ExitStack() as stack:
-        for owner, name, part in parts:
-            stack.enter_context(_timed(owner, name, part, spent))
-        begin = time.thread_time()
+    with spent.watching(functions), spent.within("rest"):
         for _ in range(steps):
             step()
-        total = time.thread_time() - begin
-    spent["batch"] = spent["forward"] - spent["decode"]
-    spent["rest"] = total - spent["forward"] - spent["sampling"] - spent["events"]
-    return {part: spent[part] / steps * 1e6 for part in HOST_PARTS}
-
-
-@contextmanager
-def _timed(owner: object, name: str, part: str, spent: defaultdict[str, float]) -> Iterator[None]:
-    """Add the seconds spent in a function to `spent[part]`."""
-    function = getattr(owner, name)
-
-    def timed(*args: Any, **kwargs: Any) -> Any:
-        begin = time.thread_time()
-        try:
-            return function(*args, **kwargs)
-        finally:
-            spent[part] += time.thread_time() - begin
-
-    with patch.object(owner, name, timed):
-        yield
+    return {part: spent.of(part) / steps * 1e6 for part in HOST_PARTS}
