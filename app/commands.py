@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import click
 
 from app import output
 from app.chat_command import chat
+from app.completion_command import completion
 from app.doctor import doctor
 from app.exit_codes import HELP, ExitCode
 from app.export_command import export
@@ -39,7 +41,7 @@ def sapwood(context: click.Context, version: bool) -> ExitCode | None:
     if version:
         output.data(f"sapwood {_version()}\n")
     elif context.invoked_subcommand is None:
-        if sys.stdin.isatty() and output.is_screen(sys.stdout) and output.is_screen(sys.stderr):
+        if _has_screen():
             from app.tui.start import open_app
 
             return open_app()
@@ -127,6 +129,14 @@ sapwood.add_command(models)
 sapwood.add_command(score)
 sapwood.add_command(plan)
 sapwood.add_command(doctor)
+sapwood.add_command(completion)
+
+
+def _has_screen() -> bool:
+    """Whether the app can be shown: on a terminal, or where Textual is served to a browser."""
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return True
+    return sys.stdin.isatty() and output.is_screen(sys.stdout) and output.is_screen(sys.stderr)
 
 
 def _version() -> str:

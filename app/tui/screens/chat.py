@@ -124,7 +124,7 @@ class ChatScreen(Screen[None]):
     async def _again(self, turn: Turn, problem: str) -> None:
         """Ask in the place of a turn; what was there stays on a branch of its own."""
         request = self._models.request(problem, self.effort, seed=secrets.randbelow(2**31))
-        await self._begin(Turn(request, self.effort), self._conversation.before(turn))
+        await self.begin(Turn(request, self.effort), self._conversation.before(turn))
 
     def _edit(self, turn: Turn | None) -> None:
         """The composer holds the question of this turn, to be changed; None: a new question."""
@@ -136,11 +136,12 @@ class ChatScreen(Screen[None]):
         effort = effort or self.effort
         request = self._models.request(problem, effort, seed=secrets.randbelow(2**31))
         path = self._conversation.path
-        await self._begin(Turn(request, effort), path[-1] if path else None)
+        await self.begin(Turn(request, effort), path[-1] if path else None)
 
-    async def _begin(self, turn: Turn, before: Turn | None) -> None:
+    async def begin(self, turn: Turn, before: Turn | None) -> None:
         """Put a turn into the conversation, and have it solved."""
-        turn.request = msgspec.structs.replace(turn.request, log=new_log(self._log_folder))
+        if turn.request.log is None:
+            turn.request = msgspec.structs.replace(turn.request, log=new_log(self._log_folder))
         self._conversation.add(turn, before)
         self._keep(lambda archive: archive.begin(turn, before))
         await self._transcript.open(self._conversation.path, turn)
@@ -257,8 +258,8 @@ class ChatScreen(Screen[None]):
             return
         request = await self.app.push_screen_wait(RetryScreen(turn.request))
         if request is not None:
-            request = msgspec.structs.replace(request, resume=False)
-            await self._begin(Turn(request, turn.effort), self._conversation.before(turn))
+            request = msgspec.structs.replace(request, resume=False, log=None)
+            await self.begin(Turn(request, turn.effort), self._conversation.before(turn))
 
     @work
     async def action_export(self) -> None:

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
+from app.run_view import Lineage, State
+from app.store import view_of
+from app.tui.effort import Effort
 from app.tui.settings import Settings
-from app.tui.turn import Standing
+from app.tui.turn import Standing, Turn
 from engine.client import LocalEngine
+from engine.protocol import Search, SolveRequest
 from tests.app.tui.driving import Driver, running
 
 pytestmark = pytest.mark.asyncio
@@ -86,3 +92,36 @@ async def test_a_worker_killed_in_mid_answer_is_told_of_and_the_run_ends_all_the
         await driver.until(lambda: turn.view.ended, limit=120)
         assert turn.standing is Standing.DONE
         await driver.until_shown("it was started again and the run went on")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+async def test_a_run_whose_engine_dies_twice_is_gone_on_with_by_a_key_and_has_the_same_tree(
+    tmp_path: Path,
+) -> None:
+    request = SolveRequest(problem=STORY, verifier="seedling", search=Search(n=64, width=4))
+    logs = [str(tmp_path / name) for name in ("whole.jsonl", "broken.jsonl")]
+    async with LocalEngine() as engine:
+        async for _ in engine.solve(msgspec.structs.replace(request, log=logs[0])):
+            pass
+    async with running(LocalEngine()) as driver:
+        turn = Turn(msgspec.structs.replace(request, log=logs[1]), Effort.DEEP)
+        await driver.app.chat.begin(turn, None)
+        for steps in (20, 100):
+            await driver.until(lambda steps=steps: len(turn.view.nodes) > steps, limit=120)
+            (worker,) = workers()
+            os.kill(worker.pid, signal.SIGKILL)
+            await driver.until(lambda pid=worker.pid: pid not in {w.pid for w in workers()})
+        await driver.until(lambda: turn.standing is Standing.FAILED, limit=120)
+        await driver.until_shown("g goes on from here")
+        driver.transcript.focus()
+        await driver.press("g")
+        await driver.until(lambda: turn.standing is Standing.DONE, limit=120)
+    assert decided(logs[0]) == decided(logs[1])
+
+
+def decided(log: str) -> dict[Lineage, tuple[str, State]]:
+    """The tree of a run, but for steps that were begun early and for nothing, as timing has it."""
+    view = view_of(Path(log))
+    assert view is not None
+    nodes = view.nodes.items()
+    return {name: (n.text, n.state) for name, n in nodes if "draft" not in n.reason}
