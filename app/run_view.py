@@ -25,6 +25,7 @@ from engine.protocol import (
     SolveRequest,
     StepFinished,
     StepScored,
+    Stop,
     TextAppended,
     Throughput,
     Warned,
@@ -53,6 +54,7 @@ class State(Enum):
     """Ends the solution that was chosen."""
 
 
+NOT_NEEDED = "a draft that was not needed"
 DECIDED = frozenset({State.KEPT, State.PRUNED, State.COMPLETED, State.ANSWER})
 
 
@@ -182,7 +184,7 @@ class RunView:
             case DraftsDropped():
                 for lineage in event.lineages:
                     if node := self.nodes.get(lineage):
-                        node.stage, node.reason = State.PRUNED, "a draft that was not needed"
+                        node.stage, node.reason = State.PRUNED, NOT_NEEDED
             case BeamsSelected():
                 self._select(event)
             case Answered():
@@ -197,6 +199,8 @@ class RunView:
                 self._pause()
             case RunFinished():
                 self.finished = event
+                if event.stop is Stop.COMPLETE:
+                    self._leave_queued()
             case RunFailed():
                 self.failed = event
 
@@ -267,6 +271,12 @@ class RunView:
         self.leader = self.nodes.get(event.lineage, self.leader)
         if self.leader is not None and self.leader.lineage == event.lineage:
             self.leader.stage = State.ANSWER
+
+    def _leave_queued(self) -> None:
+        """What a lost worker had begun early and the next one did without."""
+        for node in self.nodes.values():
+            if node.stage is State.QUEUED:
+                node.stage, node.reason = State.PRUNED, NOT_NEEDED
 
     def _pause(self) -> None:
         """Nothing is being written any more; what goes on will be opened again."""

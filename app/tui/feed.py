@@ -12,6 +12,7 @@ from engine.protocol import (
     BeamsSelected,
     NodeOpened,
     NodesPruned,
+    RunFinished,
     RunResumed,
     StepFinished,
     StepScored,
@@ -73,7 +74,7 @@ class Feed:
             if self.view.leader is not leader:
                 for tip in filter(None, (leader, self.view.leader)):
                     change.nodes.update(tip.path())
-            change.everything |= isinstance(event, RunResumed | WorkerRestarted)
+            change.everything |= isinstance(event, RunResumed | WorkerRestarted | RunFinished)
         return change
 
     def _time(self, event: AnyEvent) -> None:

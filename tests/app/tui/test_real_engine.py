@@ -11,7 +11,7 @@ import msgspec
 import psutil
 import pytest
 
-from app.run_view import Lineage, State
+from app.run_view import NOT_NEEDED, Lineage, State
 from app.store import view_of
 from app.tui.effort import Effort
 from app.tui.settings import Settings
@@ -124,4 +124,4 @@ def decided(log: str) -> dict[Lineage, tuple[str, State]]:
     view = view_of(Path(log))
     assert view is not None
     nodes = view.nodes.items()
-    return {name: (n.text, n.state) for name, n in nodes if "draft" not in n.reason}
+    return {name: (n.text, n.state) for name, n in nodes if n.reason != NOT_NEEDED}
