@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 from textual import on
@@ -18,18 +19,26 @@ from textual.worker import WorkerError
 from app.tui.archive import Archive
 from app.tui.clipboard import copy_natively
 from app.tui.commands import commands
-from app.tui.effort import Effort
-from app.tui.messages import EffortChosen
+from app.tui.downloads import Downloads
+from app.tui.effort import Effort, Models
+from app.tui.messages import EffortChosen, ModelsWanted
 from app.tui.runner import Engine, Runner
 from app.tui.screens.chat import ChatScreen
 from app.tui.screens.help import HelpScreen
 from app.tui.screens.welcome import SAMPLE, WelcomeScreen
 from app.tui.settings import Settings, save_settings
+from app.tui.speeds import Speeds
 from app.tui.themes import DARK, THEMES
+from app.tui.turn import Standing
 from app.tui.widgets.composer import Composer
+
+if TYPE_CHECKING:
+    from engine.client.models import Model
 
 _TWICE = 2.0
 """Seconds within which a second Ctrl+C leaves."""
+_LOOK = 0.2
+"""Seconds between two looks at whether the first problem is solved."""
 
 
 class SapwoodApp(App[None]):
@@ -73,7 +82,11 @@ class SapwoodApp(App[None]):
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
         self._work = self.run_worker(self._runner.work(), name="engine", exit_on_error=False)
         effort = Effort.named(self._settings.effort)
-        self.chat = ChatScreen(self._runner, self._models, effort, self._log_folder, self._archive)
+        speeds = Speeds(self._settings.took, lambda took: self.remember(took=took))
+        self.downloads = Downloads(self._downloading, self._downloaded)
+        self.chat = ChatScreen(
+            self._runner, self._models, effort, self._log_folder, self._archive, speeds
+        )
         await self.push_screen(self.chat)
         if self._archive is None:
             self.notify("Conversations are not kept; the reason is told at the end.")
@@ -81,7 +94,8 @@ class SapwoodApp(App[None]):
             self.chat.call_after_refresh(self.call_later, self._welcome)
 
     async def on_unmount(self) -> None:
-        """Wait until the engine's process has ended."""
+        """Wait until the engine's process and all downloads have ended."""
+        await self.downloads.close()
         self._work.cancel()
         with suppress(WorkerError):
             await self._work.wait()
@@ -93,8 +107,45 @@ class SapwoodApp(App[None]):
         self.remember(welcomed=True)
         if sample == SAMPLE:
             await self.chat.ask(sample, Effort.THINK)
+            self.run_worker(self._offer(), exit_on_error=False)
         elif sample:
             self.chat.query_one(Composer).insert(sample)
+
+    async def _offer(self) -> None:
+        """Once the sample is solved, say which pair this machine has room for."""
+        from app.tui.choices import suited
+
+        turn = self.chat.turns[-1]
+        choice = await asyncio.to_thread(suited)
+        while turn.active:
+            await asyncio.sleep(_LOOK)
+        if choice is not None and choice.missing and turn.standing is Standing.DONE:
+            self.notify(
+                f"Solved by the demonstration. This machine has room for {choice.models.label}: "
+                "F4 gets it.",
+                timeout=30,
+                markup=False,
+            )
+
+    @on(ModelsWanted)
+    def _choose_models(self) -> None:
+        from app.tui.screens.models import ModelsScreen  # what plans is not needed to start
+
+        self.push_screen(ModelsScreen(self.chat.models, self.downloads), self._use)
+
+    def _use(self, models: Models | None) -> None:
+        if models is not None:
+            self.chat.use(models)
+            self.remember(models=models)
+
+    def _downloading(self) -> None:
+        running = [f"{d.model.id} {d.words}" for d in self.downloads.running]
+        self.chat.tell_aside(f"downloading {', '.join(running)}" if running else "")
+
+    def _downloaded(self, model: Model, words: str, fine: bool) -> None:
+        self._downloading()
+        severity = "information" if fine else "error"
+        self.notify(f"{model.id}: {words}", severity=severity, timeout=10, markup=False)
 
     @on(EffortChosen)
     def _effort_chosen(self, event: EffortChosen) -> None:

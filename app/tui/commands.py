@@ -14,13 +14,15 @@ from app.tui.screens.chat import ChatScreen
 def commands(chat: ChatScreen) -> Iterator[SystemCommand]:
     """Commands by name, for those who do not know the keys."""
     for effort in Effort:
-        about = "One path" if effort.value == 1 else f"{effort.value} paths"
+        paths = chat.models.paths(effort)
+        about = "One path" if paths == 1 else f"{paths} paths"
         yield SystemCommand(
             f"Effort: {effort.label}", f"{about} a question", partial(chat.choose, effort)
         )
     run = chat.run_pane
     yield SystemCommand("New conversation", "Begin anew", chat.action_new)
     yield SystemCommand("Sessions", "Open a conversation of before", chat.action_sessions)
+    yield SystemCommand("Models", "What fits this machine; download, switch", chat.action_models)
     yield SystemCommand("Attach file", "Put the text of a file in", chat.action_attach)
     yield SystemCommand("Stop", "Stop the run and keep what is written", chat.action_stop)
     yield SystemCommand("Retry", "Ask the selected question again", chat.action_retry)

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from app.options import DEMONSTRATION
 from engine.protocol import Sampling, Search, SolveRequest
 
+MOST_PATHS = 256
+"""Paths in flight that the engine takes."""
+
 
 class Effort(Enum):
-    """The choice beside the composer. The value is the number of paths."""
+    """The choice beside the composer."""
 
-    QUICK = 1
-    THINK = 8
-    DEEP = 32
+    QUICK = "quick"
+    """One path."""
+    THINK = "think"
+    """As many paths as suit the models and the machine."""
+    DEEP = "deep"
+    """Four times as many."""
 
     @property
     def label(self) -> str:
-        return self.name.lower()
+        return self.value
 
     @classmethod
     def named(cls, label: str) -> Effort:
@@ -33,17 +39,37 @@ class Effort(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that answer. Without a verifier, paths are not guided but vote."""
+    """The models that answer, and how. Without a verifier, paths are not guided but vote."""
 
     generator: str = DEMONSTRATION
     verifier: str | None = DEMONSTRATION
     prm_format: str | None = None
+    n: int = 8
+    """Paths of a question that is to be thought about."""
+    width: int = 4
+    context: int | None = None
+    """Tokens of the longest path; None is the engine's own choice."""
 
     @property
     def label(self) -> str:
         if self.verifier is None or self.verifier == self.generator:
             return self.generator
         return f"{self.generator} + {self.verifier}"
+
+    @property
+    def alone(self) -> Models:
+        """The generator without a verifier."""
+        return replace(self, verifier=None, prm_format=None)
+
+    def paths(self, effort: Effort) -> int:
+        """How many paths a question of that effort has in flight."""
+        match effort:
+            case Effort.QUICK:
+                return 1
+            case Effort.THINK:
+                return self.n
+            case Effort.DEEP:
+                return min(MOST_PATHS, 4 * self.n)
 
     def request(self, problem: str, effort: Effort, *, seed: int = 0) -> SolveRequest:
         """What to ask the engine."""
@@ -54,12 +80,15 @@ class Models:
                 search=Search(policy="greedy", n=1, width=1),
                 sampling=Sampling(temperature=0.0),
                 seed=seed,
+                context=self.context,
             )
+        policy = "beam" if self.verifier else "majority"
         return SolveRequest(
             problem=problem,
             generator=self.generator,
             verifier=self.verifier,
             prm_format=self.prm_format,
-            search=Search(policy="beam" if self.verifier else "majority", n=effort.value, width=4),
+            search=Search(policy=policy, n=self.paths(effort), width=self.width),
             seed=seed,
+            context=self.context,
         )

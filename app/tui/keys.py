@@ -17,6 +17,7 @@ CHAT: list[BindingType] = [
     Binding("R", "retry_with", "Retry with…", show=False, id="chat.retry_with"),
     Binding("f2", "attach", "Attach", id="chat.attach"),
     Binding("f3", "export", "Export", id="chat.export"),
+    Binding("f4", "models", "Models", id="chat.models"),
     Binding("ctrl+n", "new", "New", show=False, id="chat.new"),
     Binding("ctrl+o", "sessions", "Sessions", id="chat.sessions"),
     Binding("m", "raw", "Maths source", show=False, id="chat.raw"),

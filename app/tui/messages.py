@@ -23,6 +23,11 @@ class EffortChosen(Message):
 
 
 @dataclass
+class ModelsWanted(Message):
+    """The user wants to see what else could answer."""
+
+
+@dataclass
 class TurnClicked(Message):
     """The user points at a turn."""
 

@@ -20,6 +20,8 @@ class Settings(msgspec.Struct, kw_only=True):
     models: Models = Models()
     welcomed: bool = False
     """Whether the first-run screen was seen."""
+    took: dict[str, float] = {}
+    """Seconds that the latest question of each kind took."""
     keys: dict[str, str] = {}
     """Other keys for commands, by the id of the command as the help screen shows it."""
 

@@ -26,11 +26,13 @@ __all__ = [
     "Model",
     "Places",
     "Preset",
+    "Role",
     "State",
     "Suggestion",
     "known",
     "named",
     "places",
+    "presets",
     "remove",
     "suggestion",
     "verify",
@@ -119,6 +121,13 @@ def suggestion() -> Suggestion | None:
     device, _ = own_device()
     found = suited(catalogue.load(), device)
     return None if found is None else Suggestion(device, *found)
+
+
+def presets() -> tuple[Device, dict[str, Preset]]:
+    """This machine's device, and what is meant for devices of its kind, by name."""
+    device, _ = own_device()
+    all_presets = catalogue.load().presets.items()
+    return device, {name: preset for name, preset in all_presets if preset.device is device.kind}
 
 
 def places() -> Places:

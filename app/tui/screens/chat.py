@@ -20,15 +20,17 @@ from app.logs import new_log
 from app.printable import one_line
 from app.tui.archive import Archive
 from app.tui.conversation import Conversation
+from app.tui.costs import Cost, planned
 from app.tui.effort import Effort, Models
 from app.tui.keys import CHAT, SOMETIMES
-from app.tui.messages import Asked, BranchChosen, EffortChosen, TurnSelected
+from app.tui.messages import Asked, BranchChosen, EffortChosen, ModelsWanted, TurnSelected
 from app.tui.replay import read_log
 from app.tui.runner import Runner
 from app.tui.screens.attach import AttachScreen
 from app.tui.screens.export import ExportScreen
 from app.tui.screens.retry import RetryScreen
 from app.tui.screens.sessions import SessionsScreen
+from app.tui.speeds import Speeds
 from app.tui.turn import Standing, Turn
 from app.tui.widgets.composer import Composer
 from app.tui.widgets.effort_bar import EffortBar
@@ -56,15 +58,18 @@ class ChatScreen(Screen[None]):
         effort: Effort,
         log_folder: Path | None,
         archive: Archive | None,
+        speeds: Speeds,
     ) -> None:
         super().__init__()
         self._runner = runner
-        self._models = models
+        self.models = models
         self._pending: list[Turn] = []
         """Turns that may still have something to tell, in the order they were asked."""
         self.effort = effort
         self._log_folder = log_folder
         self._archive = archive
+        self._speeds = speeds
+        self._costs: dict[Effort, Cost] = {}
         self._conversation = Conversation()
         self._edited: Turn | None = None
         """The turn whose question is in the composer to be asked otherwise."""
@@ -78,8 +83,8 @@ class ChatScreen(Screen[None]):
             yield RunPane(id="run")
         with Vertical(id="ask"):
             yield Composer(id="composer")
-            yield EffortBar()
-        yield StatusLine(self._models.label)
+            yield EffortBar(self.models)
+        yield StatusLine(self.models)
         yield KeyHints()
 
     def on_mount(self) -> None:
@@ -93,6 +98,8 @@ class ChatScreen(Screen[None]):
         for tabs in self.query(Tabs):  # keys reach all they do, and more directly
             tabs.can_focus = False
         self._composer.focus()
+        self._tell_costs()
+        self._estimate()
 
     def on_key(self, event: events.Key) -> None:
         """What is typed anywhere is meant for the composer, but for keys that do something."""
@@ -123,7 +130,7 @@ class ChatScreen(Screen[None]):
 
     async def _again(self, turn: Turn, problem: str) -> None:
         """Ask in the place of a turn; what was there stays on a branch of its own."""
-        request = self._models.request(problem, self.effort, seed=secrets.randbelow(2**31))
+        request = self.models.request(problem, self.effort, seed=secrets.randbelow(2**31))
         await self.begin(Turn(request, self.effort), self._conversation.before(turn))
 
     def _edit(self, turn: Turn | None) -> None:
@@ -134,7 +141,7 @@ class ChatScreen(Screen[None]):
     async def ask(self, problem: str, effort: Effort | None = None) -> None:
         """Have a problem solved after those that are waiting."""
         effort = effort or self.effort
-        request = self._models.request(problem, effort, seed=secrets.randbelow(2**31))
+        request = self.models.request(problem, effort, seed=secrets.randbelow(2**31))
         path = self._conversation.path
         await self.begin(Turn(request, effort), path[-1] if path else None)
 
@@ -172,11 +179,47 @@ class ChatScreen(Screen[None]):
             await self._transcript.show(turn)
             if turn.view.ended and not turn.has_news:
                 self._pending.remove(turn)
-                self._bar.learn(turn)
+                self._learn(turn)
                 self._record(turn)
         if not self._pending:
             self._clock.pause()
         self._tell()
+
+    def _learn(self, turn: Turn) -> None:
+        """Take what a question cost for an estimate of the next."""
+        finished = turn.view.finished
+        if turn.standing is Standing.DONE and finished is not None:
+            self._speeds.learn(self.models, turn, finished.counters.seconds or finished.at)
+            self._tell_costs()
+
+    @property
+    def turns(self) -> list[Turn]:
+        """The turns of the open branch."""
+        return self._conversation.path
+
+    def tell_aside(self, words: str) -> None:
+        """Say what goes on beside the questions."""
+        self._status.aside = words
+        self._tell()
+
+    def use(self, models: Models) -> None:
+        """Have what is asked from now on answered by these."""
+        self.models = self._status.models = models
+        self._costs = {}
+        self._tell_costs()
+        self._tell()
+        self._estimate()
+
+    @work(exclusive=True, group="estimate", exit_on_error=False)
+    async def _estimate(self) -> None:
+        """Plan each effort on this machine, which takes a moment."""
+        for effort in Effort:
+            cost = await asyncio.to_thread(planned, self.models, effort)
+            self._costs = self._costs | {effort: cost}
+            self._tell_costs()
+
+    def _tell_costs(self) -> None:
+        self._bar.tell(self.models, self._costs, self._speeds.of(self.models))
 
     def _record(self, turn: Turn) -> None:
         self._keep(lambda archive: archive.record(turn))
@@ -287,6 +330,9 @@ class ChatScreen(Screen[None]):
         self._keep(lambda archive: archive.choose(path[-1]))
         await self._transcript.open(path, turn)
         self._tell()
+
+    def action_models(self) -> None:
+        self.post_message(ModelsWanted())
 
     @work
     async def action_attach(self) -> None:

@@ -25,7 +25,9 @@ Sapwood answers by searching over steps of reasoning: a generator writes several
 verifier scores them, the best go on. Each question is solved by itself; what was said before is \
 not read again.
 
-Effort: quick follows one path; think searches 8 paths with the verifier; deep searches 32.
+Effort: quick follows one path; think searches several (8 with the seedling) with the verifier; \
+deep searches four times as many. Its cost stands beside it: ≈ is an estimate, from \
+earlier questions and the plan; before there are any, ≥ is what the longest paths take at best.
 Tab goes from the composer to the conversation and to the tree. Hold Shift to select text with \
 the mouse where the terminal asks for it."""
 

@@ -14,10 +14,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from app.options import GUIDED, UNGUIDED
+from app.tui.effort import MOST_PATHS
 from engine.protocol import SolveRequest
-
-_MOST = 256
-"""Paths in flight that the engine takes."""
 
 
 class RetryScreen(ModalScreen[SolveRequest | None]):
@@ -71,8 +69,8 @@ class RetryScreen(ModalScreen[SolveRequest | None]):
         search = msgspec.structs.replace(
             request.search,
             policy=policy,
-            n=self._whole("n", 1, _MOST),
-            width=self._whole("width", 1, _MOST),
+            n=self._whole("n", 1, MOST_PATHS),
+            width=self._whole("width", 1, MOST_PATHS),
         )
         sampling = msgspec.structs.replace(request.sampling, temperature=self._temperature())
         return msgspec.structs.replace(

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.text import Text
 from textual import events
 from textual.reactive import var
 from textual.widget import Widget
 
-from app.narration import clock
-from app.tui.effort import Effort
+from app.tui.costs import Cost
+from app.tui.effort import Effort, Models
 from app.tui.messages import EffortChosen
-from app.tui.turn import Standing, Turn
 
 
 class EffortBar(Widget):
-    """One line: the three efforts, the chosen one marked, and its cost as far as it is known."""
+    """One line: the three efforts, the chosen one marked, and what it is likely to cost."""
 
     effort: var[Effort] = var(Effort.THINK)
     editing: var[bool] = var(False)
     """Whether what is sent takes the place of an earlier question."""
 
-    def __init__(self) -> None:
+    def __init__(self, models: Models) -> None:
         super().__init__()
-        self._seconds: dict[Effort, float] = {}
-        """What the last question of each kind took."""
+        self._models = models
+        self._costs: Mapping[Effort, Cost] = {}
+        self._took: Mapping[Effort, float] = {}
 
     def watch_effort(self) -> None:
         self.refresh()
@@ -31,12 +33,17 @@ class EffortBar(Widget):
     def watch_editing(self) -> None:
         self.refresh()
 
-    def learn(self, turn: Turn) -> None:
-        """Take a finished turn for an estimate of the next."""
-        finished = turn.view.finished
-        if turn.standing is Standing.DONE and finished is not None:
-            self._seconds[turn.effort] = finished.counters.seconds or finished.at
-            self.refresh()
+    def tell(
+        self, models: Models, costs: Mapping[Effort, Cost], took: Mapping[Effort, float]
+    ) -> None:
+        """Say what these models cost.
+
+        Args:
+            costs: by the plan, of the efforts for which there is one.
+            took: seconds of earlier questions, which tell more.
+        """
+        self._models, self._costs, self._took = models, costs, took
+        self.refresh()
 
     def render(self) -> Text:
         line = Text(no_wrap=True, overflow="ellipsis")
@@ -44,7 +51,11 @@ class EffortBar(Widget):
             chosen = effort is self.effort
             label = f"[{effort.label}]" if chosen else f" {effort.label} "
             line.append(label, style="bold" if chosen else "dim")
-        line.append(f"  {self._cost()}", style="dim")
+        paths = self._models.paths(self.effort)
+        line.append("  one path" if paths == 1 else f"  {paths} paths", style="dim")
+        cost = self._costs.get(self.effort, Cost())
+        if words := cost.words(self._seconds()):
+            line.append(f" · {words}", style="bold" if cost.trouble else "dim")
         if self.editing:
             line.append(" · sending begins a branch, Esc does not", style="bold")
         return line
@@ -57,14 +68,12 @@ class EffortBar(Widget):
                 self.post_message(EffortChosen(effort))
                 return
 
-    def _cost(self) -> str:
-        paths = self.effort.value
-        cost = "one path, no verifier" if paths == 1 else f"{paths} paths"
-        if (seconds := self._seconds.get(self.effort)) is not None:
-            return f"{cost} · about {clock(seconds)}"
-        known = [(effort, took) for effort, took in self._seconds.items()]
-        if not known:
-            return cost
-        # Paths share each step of the engine, so this is an upper bound.
-        effort, took = max(known, key=lambda pair: pair[0].value)
-        return f"{cost} · up to about {clock(took * max(1.0, paths / effort.value))}"
+    def _seconds(self) -> float | None:
+        """What the effort took, or by the plan would take in proportion to one that was tried."""
+        if (seconds := self._took.get(self.effort)) is not None:
+            return seconds
+        least = {effort: cost.least for effort, cost in self._costs.items() if cost.least}
+        tried = next((effort for effort in self._took if effort in least), None)
+        if tried is None or self.effort not in least:
+            return None
+        return self._took[tried] * least[self.effort] / least[tried]

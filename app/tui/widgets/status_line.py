@@ -10,6 +10,7 @@ from textual.widget import Widget
 from app.glyphs import glyphs_for
 from app.narration import answer_with_score, clock
 from app.printable import one_line
+from app.tui.effort import Models
 from app.tui.fitting import fitting
 from app.tui.turn import Standing, Turn
 
@@ -33,9 +34,11 @@ class StatusLine(Widget):
     """Phase, models, speed, beams, time and the best so far. Where not all of it fits, what
     matters least is left out whole."""
 
-    def __init__(self, models: str) -> None:
+    def __init__(self, models: Models) -> None:
         super().__init__()
         self.models = models
+        self.aside = ""
+        """What goes on beside the questions."""
         self._turn: Turn | None = None
         self._waiting = 0
         self._news: object = None
@@ -63,7 +66,7 @@ class StatusLine(Widget):
         return line
 
     def _rest(self) -> list[str]:
-        return ["ready", self.models]
+        return list(filter(None, ["ready", self.aside, self.models.label]))
 
     def _parts(self, turn: Turn) -> list[str]:
         """What there is to tell, the most telling first."""
@@ -83,7 +86,7 @@ class StatusLine(Widget):
             parts.append(f"depth {view.depth}/{view.request.search.max_steps}")
         if (goodput := turn.feed.goodput) is not None:
             parts.append(f"goodput {goodput:.1f} tok/s")
-        parts.append(self.models)
+        parts += filter(None, [self.aside, self.models.label])
         return parts
 
     def _whole(self, turn: Turn) -> str:

@@ -10,6 +10,7 @@ from textual.widgets import Static
 
 from app.narration import clock
 from app.printable import one_line, printable
+from app.tui.effort import Effort
 from app.tui.messages import TurnClicked
 from app.tui.shown import as_markdown
 from app.tui.turn import Standing, Turn
@@ -88,7 +89,9 @@ class TurnBlock(Vertical):
                 return "waits for its turn"
             case Standing.RUNNING:
                 return (
-                    "best path so far" if view.depth and self.turn.effort.value > 1 else "working"
+                    "best path so far"
+                    if view.depth and self.turn.effort is not Effort.QUICK
+                    else "working"
                 )
             case Standing.STOPPED:
                 return "stopped; what was written stays"

@@ -8,7 +8,6 @@ import pytest
 from textual import events
 from textual.widgets import Input
 
-from app.tui.effort import Effort
 from app.tui.turn import Standing
 from app.tui.widgets.composer import Composer
 from app.tui.widgets.turn_block import TurnBlock
@@ -136,7 +135,7 @@ async def test_retry_asks_the_same_with_the_effort_chosen_now() -> None:
         await driver.until(lambda: len(engine.requests) == 2)
         think, deep = engine.requests
         assert think.problem == deep.problem == "same"
-        assert (think.search.n, deep.search.n) == (Effort.THINK.value, Effort.DEEP.value)
+        assert (think.search.n, deep.search.n) == (8, 32)
         assert think.seed != deep.seed
         assert think.log != deep.log
 

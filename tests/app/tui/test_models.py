@@ -1,0 +1,153 @@
+"""What can answer: shown, downloaded and chosen inside the app."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import OptionList
+
+from app.tui.choices import look
+from app.tui.costs import Cost, planned
+from app.tui.effort import Effort, Models
+from app.tui.screens.models import ModelsScreen
+from app.tui.settings import Settings, load_settings
+from app.tui.speeds import Speeds
+from app.tui.turn import Turn
+from app.tui.widgets.effort_bar import EffortBar
+from engine.client import LocalEngine
+from engine.hub import store
+from tests.app.tui.driving import Driver, ToldEngine, running
+from tests.engine.hub.fixtures import FILE, OWNER, hub, in_catalogue
+from tests.engine.hub.loopback import Answer, Hub
+
+__all__ = ["hub"]
+
+
+async def open_models(driver: Driver, title: str) -> OptionList:
+    """The models screen with the cursor on one of them."""
+    await driver.press("f4")
+    await driver.until(lambda: isinstance(driver.app.screen, ModelsScreen))
+    choices = driver.app.screen.query_one("#choices", OptionList)
+
+    def place() -> int | None:
+        rows = enumerate(choices.options)
+        return next((place for place, row in rows if f" {title}\n" in f"{row.prompt}\n"), None)
+
+    await driver.until(lambda: place() is not None)
+    choices.highlighted = place()
+    return choices
+
+
+def under_the_cursor(choices: OptionList) -> str:
+    option = choices.highlighted_option
+    return str(option.prompt) if option is not None else ""
+
+
+@pytest.mark.asyncio
+async def test_a_model_is_downloaded_and_answers_without_a_restart(hub: Hub) -> None:
+    in_catalogue("mine", "verifiers")
+    async with running(LocalEngine()) as driver:
+        choices = await open_models(driver, "mine")
+        await driver.until(lambda: "to download · fits: " in under_the_cursor(choices))
+        await driver.press("enter")
+        await driver.until_shown("is here")
+        await driver.until(lambda: "here · " in under_the_cursor(choices))
+        assert store.find(OWNER, FILE) is not None
+        await driver.press("enter")
+        await driver.until_shown("seedling + mine")
+        assert load_settings().models == Models(verifier="mine")
+        turn = await driver.solve("Tom has 3 apples. He finds 5 more. How many apples are there?")
+        assert turn.request.verifier == "mine"
+        assert turn.view.answered is not None
+
+
+@pytest.mark.asyncio
+async def test_a_download_goes_on_behind_and_can_be_stopped(hub: Hub) -> None:
+    in_catalogue("mine", "verifiers")
+    async with running() as driver:
+        choices = await open_models(driver, "mine")
+        await driver.until(lambda: "fits: " in under_the_cursor(choices))
+        hub.next(Answer(stall_after=1_000_000))
+        await driver.press("enter")
+        await driver.until_shown("%")
+        await driver.press("escape")
+        await driver.until_shown("downloading mine")
+        choices = await open_models(driver, "mine")
+        await driver.press("x")
+        await driver.until_shown("stopped; what came is kept")
+        await driver.until(lambda: "partly here" in under_the_cursor(choices))
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_downloaded_is_said_to_be_so_and_why() -> None:
+    async with running() as driver:
+        choices = await open_models(driver, "skywork-prm-1.5b")
+        await driver.until(lambda: "has to be converted" in under_the_cursor(choices))
+        await driver.press("enter")
+        await driver.until_shown("It cannot be downloaded as it is.")
+
+
+@pytest.mark.asyncio
+async def test_v_takes_the_verifier_away() -> None:
+    engine = ToldEngine()
+    async with running(engine) as driver:
+        await open_models(driver, "seedling")
+        await driver.press("v")
+        await driver.solve()
+        assert engine.requests[0].verifier is None
+        assert engine.requests[0].search.policy == "majority"
+
+
+@pytest.mark.asyncio
+async def test_the_first_solved_problem_is_followed_by_what_this_machine_has_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from app.tui import choices
+
+    pairs = look(Models()).pairs
+    monkeypatch.setattr(choices, "suited", lambda: pairs[1])
+    async with running(settings=Settings()) as driver:
+        await driver.until_shown("Enter solves it.")
+        await driver.press("enter")
+        await driver.until_shown("This machine has room for")
+
+
+def test_every_pair_is_of_models_in_the_catalogue_and_for_a_machine_like_this() -> None:
+    offer = look(Models())
+    assert offer.pairs[0].models == Models()
+    for pair in offer.pairs:
+        assert [part.id for part in pair.parts] == list(
+            filter(None, (pair.models.generator, pair.models.verifier))
+        )
+    assert sum(pair.suits for pair in offer.pairs) <= 1
+
+
+def test_the_cost_of_the_seedling_is_planned_and_of_a_missing_model_is_not_known() -> None:
+    cost = planned(Models(), Effort.THINK)
+    assert cost.bytes
+    assert cost.least
+    assert "full length ≥" in cost.words(None)
+    assert "≈ 2.5 s" in cost.words(2.5)
+    assert planned(Models(generator="nobody"), Effort.QUICK).unknown
+
+
+def test_what_a_question_took_is_known_of_its_own_kind_alone() -> None:
+    kept: list[dict[str, float]] = []
+    speeds = Speeds({}, kept.append)
+    models = Models()
+    speeds.learn(models, Turn(models.request("?", Effort.THINK, seed=3), Effort.THINK), 2.0)
+    assert speeds.of(models) == {Effort.THINK: 2.0}
+    assert speeds.of(models.alone) == {}
+    assert Speeds(kept[-1], kept.append).of(models) == {Effort.THINK: 2.0}
+
+
+@pytest.mark.asyncio
+async def test_an_untried_effort_is_estimated_from_a_tried_one_by_the_plan() -> None:
+    async with running() as driver:
+        bar = driver.app.chat.query_one(EffortBar)
+        costs = {Effort.THINK: Cost(1 << 30, 10.0), Effort.DEEP: Cost(2 << 30, 30.0)}
+        bar.tell(Models(), costs, {Effort.THINK: 2.0})
+        await driver.until_shown("8 paths · ≈ 2.0 s · ≈ 1.0 GiB")
+        bar.effort = Effort.DEEP
+        await driver.until_shown("32 paths · ≈ 6.0 s · ≈ 2.0 GiB")
+        bar.tell(Models(), {Effort.DEEP: Cost(trouble="does not fit: needs 9 GiB")}, {})
+        await driver.until_shown("does not fit")
