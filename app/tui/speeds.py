@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from app.tui.effort import Effort, Models
 from app.tui.turn import Turn
 
@@ -22,7 +24,8 @@ class Speeds:
 
     def learn(self, models: Models, turn: Turn, seconds: float) -> None:
         """A turn that these models answered has come to its end."""
-        if turn.request == models.request(turn.problem, turn.effort, seed=turn.request.seed):
+        asked = msgspec.structs.replace(turn.request, log=None)
+        if asked == models.request(turn.problem, turn.effort, seed=asked.seed):
             self._took[_key(models, turn.effort)] = seconds
             self._keep(dict(self._took))
 

@@ -1,52 +1,117 @@
-"""What the screens look like, as text. `SAPWOOD_UPDATE_SCREENS=1` writes them anew."""
+"""Every screen as people see it at three sizes, and its colours in the dark and the light theme.
+
+The run on them is one of the seedling that was recorded. `SAPWOOD_UPDATE_SCREENS=1` writes the
+screens anew, `python -m tests.app.tui.record` the run.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from app.tui.choices import Choice, Offer
+from app.tui.costs import Cost
+from app.tui.effort import Models
 from app.tui.settings import Settings
 from tests.app.streams import whole_run
-from tests.app.tui.driving import SMALL, WIDE, Driver, ToldEngine, running
+from tests.app.tui.driving import WIDE, Driver, ToldEngine, running
+from tests.app.tui.pictures import as_styles, as_text
+from tests.app.tui.record import PROBLEM, recorded
 
 pytestmark = pytest.mark.asyncio
 
 _FOLDER = Path(__file__).parent / "screens"
-_LARGE = (200, 60)
+_SIZES = [(80, 24), (120, 40), (200, 60)]
+See = Callable[[str], None]
 
 
-def compare(driver: Driver, name: str) -> None:
-    """The screen against the one that is kept."""
+def compare(name: str, seen: str) -> None:
+    """What is seen against what is kept."""
     path = _FOLDER / f"{name}.txt"
-    seen = driver.screen() + "\n"
     if os.environ.get("SAPWOOD_UPDATE_SCREENS") == "1":
         path.parent.mkdir(exist_ok=True)
         path.write_text(seen, "utf-8")
     assert seen == path.read_text("utf-8")
 
 
-@pytest.mark.parametrize("size", [SMALL, WIDE, _LARGE], ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_a_solved_problem(size: tuple[int, int]) -> None:
-    async with running(size=size) as driver:
-        await driver.solve("Tom has 3 apples and finds 5. How many?")
-        await driver.until_shown("done in 2.5 s")
-        await driver.until_shown("about 2.5 s")
-        await driver.until(lambda: driver.tree.node is driver.turn.view.leader)
-        await driver.pilot.pause()
-        compare(driver, f"solved-{size[0]}x{size[1]}")
+@pytest.fixture(autouse=True)
+def same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What differs from machine to machine and from day to day."""
+    cost = Cost(bytes=1 << 29, least=4.0)
+    pair = Models("a-generator", "a-verifier", n=16)
+    pairs = (Choice("seedling", Models(), ()), Choice("gpu-12: a pair", pair, (), True, 1 << 33))
+    offer = Offer("A machine, 12.0 GiB of 16.0 GiB free", 12 << 30, pairs, (), ())
+    monkeypatch.setattr("app.tui.screens.models.look", lambda now: offer)
+    monkeypatch.setattr("app.tui.screens.models.planned", lambda models, effort: cost)
+    monkeypatch.setattr("app.store.store._now", lambda: "2026-01-02T03:04:05.000000+00:00")
 
 
-async def test_the_tree_on_a_small_terminal() -> None:
-    async with running(size=SMALL) as driver:
-        await driver.solve()
-        await driver.press("ctrl+t")
-        await driver.until_shown("+2 pruned")
-        await driver.until_shown("about 2.5 s")
-        await driver.until(lambda: driver.tree.node is driver.turn.view.leader)
-        await driver.pilot.pause()
-        compare(driver, "tree-80x24")
+@pytest.mark.parametrize("size", _SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_every_screen_is_as_it_was(size: tuple[int, int]) -> None:
+    name = f"{size[0]}x{size[1]}"
+    async with running(ToldEngine(recorded()), size=size, settings=Settings()) as driver:
+        await tour(driver, lambda screen: compare(f"{screen}-{name}", as_text(driver.app)))
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+async def test_every_screen_has_its_colours(theme: str) -> None:
+    settings = Settings(theme=f"sapwood-{theme}")
+    async with running(ToldEngine(recorded()), size=WIDE, settings=settings) as driver:
+        await tour(driver, lambda screen: compare(f"{screen}-{theme}", as_styles(driver.app)))
+
+
+async def tour(driver: Driver, see: See) -> None:
+    """Go through all screens."""
+    await driver.until_shown("Enter solves it.")
+    await settled(driver, see, "welcome")
+    await driver.press("escape")
+    await driver.until(lambda: driver.app.screen is driver.app.chat)
+    await driver.solve(PROBLEM)
+    await driver.until_shown("done in")
+    await driver.until_shown("8 paths · ≈")
+    await driver.until(lambda: driver.tree.node is driver.turn.view.leader)
+    await settled(driver, see, "solved")
+    await driver.press("ctrl+t")
+    await driver.until(lambda: driver.tree.has_focus)
+    await settled(driver, see, "tree")
+    await driver.press("c", "up", "c")
+    await driver.until_shown("in common")
+    await settled(driver, see, "compare")
+    await driver.press("escape", "t")
+    await driver.until_shown("round 1:")
+    await settled(driver, see, "timeline")
+    await driver.press("t", "comma")
+    await driver.until_shown("replay")
+    await settled(driver, see, "replay")
+    await driver.press("escape", "escape")
+    for key, words, name in (
+        ("f1", "Sapwood answers by", "help"),
+        ("ctrl+o", "Search all conversations", "sessions"),
+        ("f2", "Attach a text file", "attach"),
+        ("f3", "Export the conversation", "export"),
+        ("f4", "fits: ", "models"),
+    ):
+        await driver.press(key)
+        await driver.until_shown(words)
+        await settled(driver, see, name)
+        await driver.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.app.chat)
+    driver.app.chat.action_retry_with()
+    await driver.until_shown("with these settings")
+    await settled(driver, see, "retry")
+    await driver.press("escape")
+
+
+async def settled(driver: Driver, see: See, name: str) -> None:
+    """Look at a screen once nothing on it changes any more."""
+    before = ""
+    while before != (now := as_styles(driver.app)):
+        before = now
+        await driver.pilot.pause(0.25)
+    see(name)
 
 
 async def test_a_search_in_its_second_round() -> None:
@@ -57,10 +122,3 @@ async def test_a_search_in_its_second_round() -> None:
         lines = driver.screen().splitlines()
         assert any("◐" in line or "◉" in line for line in lines)
         assert any("best 0.90" in line and "4 beams" in line for line in lines)
-
-
-async def test_the_first_run_screen() -> None:
-    async with running(settings=Settings(), size=SMALL) as driver:
-        await driver.until_shown("Enter solves it.")
-        await driver.until_shown("Chat  Reasoning")
-        compare(driver, "welcome-80x24")
