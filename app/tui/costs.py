@@ -51,7 +51,11 @@ def planned(models: Models, effort: Effort) -> Cost:
     from engine.errors import EngineError
 
     request = models.request("", effort)
-    job = Job(n=request.search.n, width=request.search.width, context=request.context or _CONTEXT)
+    job = Job(
+        n=request.search.n,
+        width=request.search.width,
+        context=request.context or _CONTEXT,
+    )
     try:
         plan = plan_for(request.generator, request.verifier, job, gpu=None, limit=None).plan
     except EngineError as error:

@@ -1,4 +1,4 @@
-"""The app as `textual serve` runs it: no terminal, and the picture in packets on standard output."""
+"""The app as `textual serve` runs it: no terminal, its picture in packets on standard output."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ from app.tui.turn import Standing, Turn
 from app.tui.widgets.composer import Composer
 from app.tui.widgets.effort_bar import EffortBar
 from app.tui.widgets.key_hints import KeyHints
+from app.tui.widgets.memory_line import MemoryLine
 from app.tui.widgets.run_pane import RunPane
 from app.tui.widgets.status_line import StatusLine
 from app.tui.widgets.transcript import Transcript
@@ -49,6 +50,7 @@ class ChatScreen(Screen[None]):
 
     CSS_PATH = "chat.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - not so declared
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (30, "-tall")]  # noqa: RUF012
     BINDINGS = CHAT
 
     def __init__(
@@ -84,6 +86,7 @@ class ChatScreen(Screen[None]):
         with Vertical(id="ask"):
             yield Composer(id="composer")
             yield EffortBar(self.models)
+        yield MemoryLine()
         yield StatusLine(self.models)
         yield KeyHints()
 
@@ -93,6 +96,7 @@ class ChatScreen(Screen[None]):
         self._composer = self.query_one(Composer)
         self._bar = self.query_one(EffortBar)
         self._status = self.query_one(StatusLine)
+        self._memory = self.query_one(MemoryLine)
         self._bar.effort = self.effort
         self._clock = self.set_interval(_TICK, self._tick, pause=True)
         for tabs in self.query(Tabs):  # keys reach all they do, and more directly
@@ -245,7 +249,9 @@ class ChatScreen(Screen[None]):
         current = self._current
         behind = [turn for turn in self._pending if turn.standing is Standing.QUEUED]
         waiting = sum(turn is not current for turn in behind)
-        self._status.show(current or self._transcript.selected, waiting)
+        shown = current or self._transcript.selected
+        self._status.show(shown, waiting)
+        self._memory.show(shown.view.memory if shown is not None else None)
         possible = [self.check_action(action, ()) for action in SOMETIMES]
         if possible != self._possible:  # a footer is made anew, which is not cheap
             self._possible = possible

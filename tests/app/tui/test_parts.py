@@ -19,7 +19,8 @@ from app.tui.search import Search
 from app.tui.settings import Settings, load_settings, save_settings, settings_path
 from app.tui.shown import as_line, as_markdown, as_text
 from app.tui.turn import Turn
-from engine.protocol import Counters, RunFinished, Stop
+from app.tui.widgets.memory_line import memory_bar, memory_words
+from engine.protocol import Counters, Memory, ModelMemory, RunFinished, Stop
 from tests.app.streams import beginning, first_round, numbered, view_of, whole_run
 
 
@@ -43,6 +44,23 @@ def test_goodput_is_mean_tokens_of_a_finished_beam_by_its_mean_time() -> None:
     tokens = [sum(step.tokens for step in feed.view.nodes[b].path()) for b in beams]
     seconds = [(feed.times[b].finished or 0) - feed.times[b[:1]].opened for b in beams]
     assert feed.goodput == pytest.approx(sum(tokens) / sum(seconds))
+
+
+def test_memory_is_split_into_weights_cache_and_what_is_free() -> None:
+    memory = Memory(
+        process=900 << 20,
+        generator_cells=0,
+        generator_capacity=0,
+        device="RAM",
+        budget=4 << 30,
+        generator=ModelMemory(weights=1 << 30, cache_used=256 << 20, cache_free=256 << 20),
+        verifier=ModelMemory(weights=1 << 30, cache_free=512 << 20, offloaded=512 << 20),
+    )
+    assert memory_bar(memory, 16) == "[████▓▒│████▒▒···]"
+    words = memory_words(memory)
+    assert words[0] == "3.0 GiB of 4.0 GiB"
+    assert words[1] == "gen weights █ 1.0 GiB KV ▓▒ 256 MiB/512 MiB"
+    assert "offloaded 512 MiB" in words
 
 
 def test_parts_of_a_line_are_left_out_whole_the_least_important_first() -> None:

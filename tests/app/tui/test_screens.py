@@ -77,8 +77,9 @@ async def tour(driver: Driver, see: See) -> None:
     await driver.press("ctrl+t")
     await driver.until(lambda: driver.tree.has_focus)
     await settled(driver, see, "tree")
-    await driver.press("c", "up", "c")
+    await driver.press("c", "home", "c")
     await driver.until_shown("in common")
+    driver.app.clear_notifications()
     await settled(driver, see, "compare")
     await driver.press("escape", "t")
     await driver.until_shown("round 1:")
@@ -107,6 +108,8 @@ async def tour(driver: Driver, see: See) -> None:
 
 async def settled(driver: Driver, see: See, name: str) -> None:
     """Look at a screen once nothing on it changes any more."""
+    for field in driver.app.screen.query("Input, TextArea"):
+        field.cursor_blink = False  # type: ignore[attr-defined]
     before = ""
     while before != (now := as_styles(driver.app)):
         before = now
