@@ -49,6 +49,8 @@ class Feed:
     def __init__(self) -> None:
         self.view = RunView()
         self.times: dict[Lineage, Times] = {}
+        self._broken = False
+        """Whether an engine was lost on the way, of which steps may be left that nobody needs."""
         self._beams: dict[Lineage, tuple[int, float]] = {}
         """Tokens of each path that is complete, and the seconds that it took."""
 
@@ -74,7 +76,10 @@ class Feed:
             if self.view.leader is not leader:
                 for tip in filter(None, (leader, self.view.leader)):
                     change.nodes.update(tip.path())
-            change.everything |= isinstance(event, RunResumed | WorkerRestarted | RunFinished)
+            if isinstance(event, RunResumed | WorkerRestarted):
+                change.everything = self._broken = True
+            elif isinstance(event, RunFinished):
+                change.everything |= self._broken
         return change
 
     def _time(self, event: AnyEvent) -> None:
