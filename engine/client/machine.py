@@ -22,6 +22,7 @@ from engine.client.wheels import cuda_wheel, install_command
 from engine.errors import EngineError
 from engine.memory.devices import Device, Kind, Nvidia, nvidia, ram
 from engine.memory.speed import speeds
+from engine.models.devices import Native
 from engine.places import runs_dir
 from engine.protocol import Answered, RunFailed, RunFinished, Search, SolveRequest
 
@@ -40,7 +41,7 @@ class Engine(msgspec.Struct, frozen=True):
     """Whether the build can use a GPU at all."""
     system: str = ""
     threads: int = 0
-    devices: tuple[str, ...] = ()
+    devices: tuple[Native, ...] = ()
     problem: str = ""
 
 

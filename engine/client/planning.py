@@ -10,21 +10,19 @@ from engine.catalogue import Role
 from engine.client.machine import features
 from engine.client.unseen import unseen
 from engine.errors import EngineError
-from engine.memory.devices import Device, Kind, nvidia, ram
-from engine.memory.estimate import CacheType, Facts, facts
+from engine.memory import learnt
+from engine.memory.devices import Device
+from engine.memory.estimate import CacheType, Facts
+from engine.memory.ledger import Ledger, holders, ledger_file, outstanding
 from engine.memory.options import Budget, Job, Option
 from engine.memory.plan import MARGIN, Plan, budget_for, make_plan
-from engine.memory.record import Backend, Records, identity
+from engine.memory.record import Records, records_file
 from engine.memory.sizes import parse_size, size_text
-from engine.memory.speed import named, processor, speeds
-from engine.models.gguf import read_header
-from engine.places import runs_dir
+from engine.memory.speed import loading, named, processor
 from engine.protocol.events import Trouble
 from engine.search import MAX_PATHS
 
 __all__ = ["MARGIN", "CacheType", "Job", "Option", "Planned", "parse_size", "plan_for", "size_text"]
-
-_BACKENDS: dict[Kind, Backend] = {Kind.RAM: "cpu", Kind.GPU: "cuda", Kind.UNIFIED: "metal"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,8 @@ class Planned:
     verifier: Facts | None
     plan: Plan
     note: str
-    """Why the plan is not for the GPU that is there, and which models are not; usually empty."""
+    """Why the plan is not for the GPU that is there, who else holds memory, and which models are
+    not here; usually empty."""
 
 
 def plan_for(
@@ -78,29 +77,22 @@ def _joined(*notes: str) -> str:
     return " ".join(filter(None, notes))
 
 
-def records_file() -> Path:
-    """Where measurements are kept."""
-    return runs_dir().parent / "memory.jsonl"
-
-
 def own_device() -> tuple[Device, str]:
-    """The GPU with most free memory if llama.cpp can use it and its speed is known, else RAM."""
-    gpus = nvidia(speeds()).gpus
-    if not gpus:
-        return ram(), ""
-    best = max(gpus, key=lambda gpu: gpu.free)
-    if not features().gpu:
-        return ram(), f"{best.name} is not used: see 'sapwood doctor'."
-    if best.speed is None:
-        note = f"The speed of {best.name} is not known; times are this machine's processor's."
-        return best, note
-    return best, ""
+    """Where models go on this machine, less what other runs have promised themselves.
+
+    The text says why that is not the GPU that is there, and who else holds memory.
+    """
+    engine = features()
+    device, note = learnt.own_device(engine.devices, gpu=engine.gpu)
+    others = Ledger(ledger_file()).others(device.name)
+    taken = sum(outstanding(promise, device) for promise in others)
+    device = replace(device, free=max(0, device.free - taken))
+    return device, _joined(note, holders(others))
 
 
 def _budget(gpu: str | None, limit: int | None) -> tuple[Budget, str]:
-    host = processor()
     device, note = own_device() if gpu is None else (named(gpu), "")
-    return budget_for(device, device.speed or host, host, limit), note
+    return budget_for(device, processor(), loading(), limit), note
 
 
 def _facts(role: Role, name: str, job: Job, device: Device) -> tuple[Facts, str]:
@@ -109,7 +101,4 @@ def _facts(role: Role, name: str, job: Job, device: Device) -> tuple[Facts, str]
     place = catalogue.locate(role, name)
     if not isinstance(place, Path):
         return unseen(role, name, place)
-    read = facts(read_header(place), place.stat().st_size)
-    backend = _BACKENDS[device.kind]
-    surplus = Records(records_file()).surplus(identity(place), job.cache.value, backend)
-    return replace(read, surplus=surplus), ""
+    return learnt.learnt(place, job.cache, device.backend, Records(records_file())), ""

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 
 from engine.memory.roofline import Speed
+from engine.models.devices import Native
 
 _LANE = {3: 8e9, 4: 16e9, 5: 32e9}
 """Transfers a second of a PCI Express lane by generation, a bit each, 128 of 130 are data."""
+
+
+Backend = Literal["cpu", "cuda", "metal", "vulkan", "other"]
+_BACKENDS: Mapping[str, Backend] = {
+    "CPU": "cpu",
+    "CUDA": "cuda",
+    "Metal": "metal",
+    "MTL": "metal",
+    "Vulkan": "vulkan",
+}
 
 
 class Kind(StrEnum):
@@ -37,6 +49,10 @@ class Device:
     """Bytes a second between it and RAM; None where unknown."""
     capability: tuple[int, int] | None = None
     """Compute capability of an NVIDIA GPU."""
+    backend: Backend = "cpu"
+    """What llama.cpp computes with."""
+    native: str | None = None
+    """llama.cpp's own name for it; None for the processor and for devices of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +111,49 @@ def nvidia(speed_of: dict[str, Speed] | None = None) -> Nvidia:
             pynvml.nvmlShutdown()
 
 
+def accelerator(
+    found: Sequence[Native], memory: Device, driver: Nvidia, speed_of: Mapping[str, Speed]
+) -> Device | None:
+    """What llama.cpp can compute on besides the processor: the GPU with most free memory.
+
+    One that is part of the processor shares its memory, and is taken where there is no other.
+
+    Args:
+        found: llama.cpp's own list.
+        memory: RAM, of which a part of the processor can have no more than is free.
+        driver: tells how NVIDIA's GPUs are connected.
+    """
+    for kind in ("gpu", "igpu"):
+        fitting = [one for one in found if one.kind == kind]
+        if fitting:
+            break
+    else:
+        return None
+    best = max(fitting, key=lambda one: one.free)
+    name = _short(best.description)
+    backend = _BACKENDS.get(best.backend, "other")
+    known = next((gpu for gpu in driver.gpus if gpu.name == name), None)
+    unified = kind == "igpu" or backend == "metal"
+    return Device(
+        name,
+        Kind.UNIFIED if unified else Kind.GPU,
+        min(best.total, memory.total) if unified else best.total,
+        min(best.free, memory.free) if unified else best.free,
+        speed_of.get(name),
+        known.link if known else None,
+        known.capability if known else None,
+        backend,
+        best.name,
+    )
+
+
+def _short(name: str) -> str:
+    """A card's name without its maker's: "NVIDIA GeForce RTX 4090" is an "RTX 4090"."""
+    return name.removeprefix("NVIDIA ").removeprefix("GeForce ").removeprefix("Apple ")
+
+
 def _gpu(nvml: Any, handle: Any, speed_of: dict[str, Speed]) -> Device:
-    name = str(nvml.nvmlDeviceGetName(handle)).removeprefix("NVIDIA ").removeprefix("GeForce ")
+    name = _short(str(nvml.nvmlDeviceGetName(handle)))
     memory = nvml.nvmlDeviceGetMemoryInfo(handle)
     link = capability = None
     with suppress(nvml.NVMLError):
@@ -105,9 +162,8 @@ def _gpu(nvml: Any, handle: Any, speed_of: dict[str, Speed]) -> Device:
         link = _LANE[min(max(generation, 3), 5)] * lanes * 128 / 130 / 8
     with suppress(nvml.NVMLError):
         capability = tuple(nvml.nvmlDeviceGetCudaComputeCapability(handle))
-    return Device(
-        name, Kind.GPU, int(memory.total), int(memory.free), speed_of.get(name), link, capability
-    )
+    total, free = int(memory.total), int(memory.free)
+    return Device(name, Kind.GPU, total, free, speed_of.get(name), link, capability, "cuda")
 
 
 def _control_groups(root: Path) -> list[tuple[int, int]]:

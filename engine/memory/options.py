@@ -9,11 +9,17 @@ from engine.memory.devices import Device
 from engine.memory.estimate import CacheType
 from engine.memory.roofline import Speed
 
+MARKERS = 64
+"""Positions of a batch at which a verifier is read, at least."""
+
 
 class Strategy(StrEnum):
+    """In those called idle, the models take turns and the one that waits makes room."""
+
     COLLOCATED = "collocated"
     IDLE_CACHE = "idle cache to host"
     IDLE_MODEL = "idle model to host"
+    IDLE_AGAIN = "idle model away, its cache computed again"
     FEWER_LAYERS = "fewer layers on the GPU"
     SMALLER_N = "smaller n"
     SMALLER_CONTEXT = "smaller context"
@@ -28,6 +34,8 @@ class Job:
     context: int = 2048
     """Tokens of the longest path."""
     cache: CacheType = CacheType.F16
+    markers: int = MARKERS
+    """Positions of a batch at which the verifier is read, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,8 @@ class Budget:
     speed: Speed
     host: Speed
     """The processor, which computes the layers that are not on a GPU."""
+    moving: float | None
+    """Bytes a second at which a model that was away comes back; None where unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +79,5 @@ class Option:
     seconds: float
     """Least time for all paths, moves included."""
     why: str
+    turn: float = 0.0
+    """Seconds that it takes to send one model away and have the other back."""

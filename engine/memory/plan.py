@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from engine.memory.devices import Device
+from engine.memory.devices import Device, Kind
 from engine.memory.estimate import Facts
 from engine.memory.options import Budget, Job, Option, Strategy
 from engine.memory.roofline import Speed
@@ -47,14 +47,19 @@ class Plan:
         )
 
 
-def budget_for(device: Device, speed: Speed, host: Speed, limit: int | None = None) -> Budget:
+def budget_for(
+    device: Device, host: Speed, moving: float | None, limit: int | None = None
+) -> Budget:
     """What may be used of a device: what is free, less the margin.
 
     Args:
+        host: this machine's processor.
+        moving: bytes a second at which models come back into its memory.
         limit: bytes that the user allows; taken as they are.
     """
     usable = max(0, device.free - MARGIN) if limit is None else limit
-    return Budget(device, usable, speed, host)
+    moving = device.link if device.kind is Kind.GPU else moving
+    return Budget(device, usable, device.speed or host, host, moving)
 
 
 def make_plan(generator: Facts, verifier: Facts | None, job: Job, budget: Budget) -> Plan:
@@ -80,7 +85,13 @@ def _seconds(option: Option) -> float:
 
 
 def _as_asked(pair: Pair) -> list[Option]:
-    makers = (pair.collocated, pair.idle_cache, pair.idle_model, pair.fewer_layers)
+    makers = (
+        pair.collocated,
+        pair.idle_cache,
+        pair.idle_model,
+        pair.idle_again,
+        pair.fewer_layers,
+    )
     return sorted((option for make in makers if (option := make()) is not None), key=_seconds)
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
+from engine.memory.devices import Backend
 from engine.memory.estimate import Setting
+from engine.places import runs_dir
 
 _HEAD = 1 << 20
-
-Backend = Literal["cpu", "cuda", "metal", "vulkan", "other"]
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -62,13 +61,26 @@ class Records:
         """The measurement of exactly this, if there was one."""
         return next((m for m in reversed(self._all()) if m.key == key), None)
 
+    def knows(self, model: str, cache: str, backend: Backend) -> bool:
+        """Whether the model was measured at any size."""
+        return self._last(model, cache, backend) is not None
+
     def surplus(self, model: str, cache: str, backend: Backend) -> int:
         """Bytes by which the model last took more than predicted, at whatever size; never less
         than 0, so that a lucky measurement does not make the next plan too tight."""
-        for found in reversed(self._all()):
-            if (found.key.model, found.key.cache, found.key.backend) == (model, cache, backend):
-                return max(0, found.measured - found.predicted)
-        return 0
+        found = self._last(model, cache, backend)
+        return max(0, found.measured - found.predicted) if found else 0
+
+    def _last(self, model: str, cache: str, backend: Backend) -> Measurement | None:
+        wanted = (model, cache, backend)
+        return next(
+            (
+                m
+                for m in reversed(self._all())
+                if (m.key.model, m.key.cache, m.key.backend) == wanted
+            ),
+            None,
+        )
 
     def _all(self) -> list[Measurement]:
         try:
@@ -93,3 +105,8 @@ def identity(path: Path) -> str:
     with path.open("rb") as file:
         head = hashlib.sha256(file.read(_HEAD)).hexdigest()[:16]
     return f"{path.stat().st_size}-{head}"
+
+
+def records_file() -> Path:
+    """Where measurements are kept."""
+    return runs_dir().parent / "memory.jsonl"

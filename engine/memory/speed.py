@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import time
 import tomllib
 from collections.abc import Callable
@@ -13,8 +14,11 @@ import numpy as np
 from engine.errors import EngineError
 from engine.memory.devices import Device, Kind
 from engine.memory.roofline import Speed
-from engine.memory.sizes import GIB
+from engine.memory.sizes import GIB, MIB
 from engine.protocol.events import Trouble
+
+_BLOCK = 16 * MIB
+"""Small enough to fit, for a moment, into what a plan counts for the process."""
 
 
 def named(name: str) -> Device:
@@ -53,15 +57,28 @@ def speeds() -> dict[str, Speed]:
 def processor() -> Speed:
     """This machine's processor, measured once in about a tenth of a second.
 
-    Bandwidth is that of a copy, read and written; operations are those of a product of matrices
-    in 32 bits.
+    Bandwidth is that of reading and writing a block larger than most caches; operations are those
+    of a product of matrices in 32 bits.
     """
-    block = np.ones(1 << 24, np.float32)
-    target = np.empty_like(block)
     matrix = np.ones((1024, 1024), np.float32)
-    copied = _best(lambda: np.copyto(target, block))
     multiplied = _best(lambda: matrix @ matrix)
-    return Speed(2 * block.nbytes / copied, 2 * 1024**3 / multiplied)
+    block = _fresh()
+    added = _best(lambda: np.add(block, 1, out=block))
+    return Speed(2 * block.nbytes / added, 2 * 1024**3 / multiplied)
+
+
+@cache
+def loading() -> float:
+    """Bytes a second at which this machine gives a process memory that it did not have.
+
+    Models are loaded at about that speed once their files are in the page cache.
+    """
+    return _BLOCK / _best(lambda: _fresh().fill(1))
+
+
+def _fresh() -> np.ndarray:
+    """Memory straight from the system, which gets it back once nobody looks at it."""
+    return np.frombuffer(mmap.mmap(-1, _BLOCK), np.float32)
 
 
 def _best(action: Callable[[], object]) -> float:

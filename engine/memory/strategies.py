@@ -6,16 +6,17 @@ from dataclasses import replace
 from math import ceil
 
 from engine.memory.devices import Kind
-from engine.memory.estimate import PROCESS, CacheType, Facts, Setting, mask_bytes, predict
-from engine.memory.options import Budget, Job, Option, Share, Strategy
-from engine.memory.roofline import Load, Speed, Split, Work, split
-from engine.memory.sizes import size_text
+from engine.memory.estimate import WORKER, CacheType, Facts, Setting, mask_bytes, predict
+from engine.memory.options import MARKERS, Budget, Job, Option, Share, Strategy
+from engine.memory.roofline import Load, Speed, Split, Work, best, split
 
 ROUNDS = 10
 """Turns that generator and verifier take: the steps a path is given in FastTTS's experiments."""
-MARKERS = 64
-"""Positions of a batch at which a verifier is read, at least."""
 LEAST_CONTEXT = 512
+_READ = 1.25
+"""Tokens that a verifier reads for each that was written: it frames the steps in its own way."""
+_OPENING = 0.01
+"""Seconds to open a file, a cache and a graph, whatever their size (measured: 5 to 20 ms)."""
 _CELLS = 256
 """llama.cpp rounds a cache up to a multiple of this."""
 _MOST_PATHS = 255
@@ -32,11 +33,16 @@ def generator_setting(
 
 
 def verifier_setting(
-    cells: int, n: int, *, on: Kind = Kind.RAM, cache: CacheType = CacheType.F16
+    cells: int,
+    n: int,
+    *,
+    on: Kind = Kind.RAM,
+    cache: CacheType = CacheType.F16,
+    markers: int = MARKERS,
 ) -> Setting:
     """How the worker opens a verifier for `n` paths."""
     setting = generator_setting(cells, n, on=on, cache=cache)
-    return replace(setting, outputs=max(setting.outputs, MARKERS))
+    return replace(setting, outputs=max(setting.outputs, markers))
 
 
 class Pair:
@@ -45,93 +51,128 @@ class Pair:
     def __init__(self, generator: Facts, verifier: Facts | None, job: Job, budget: Budget) -> None:
         self.job = job
         self.budget = budget
-        self.gpu = budget.device.kind is not Kind.RAM
-        self.length = -(-job.context // _CELLS) * _CELLS
         kind = budget.device.kind
+        self.apart = kind is Kind.GPU
+        """Whether RAM is another memory than the device's."""
         written = generator_setting(0, job.n, on=kind, cache=job.cache)
-        verified = verifier_setting(0, job.n, on=kind, cache=job.cache)
-        self.generator = _Member(generator, written, self.gpu)
-        self.verifier = verifier and _Member(verifier, verified, self.gpu)
+        verified = verifier_setting(0, job.n, on=kind, cache=job.cache, markers=job.markers)
+        self.generator = _Member(generator, written, kind, job.context)
+        self.verifier = verifier and _Member(verifier, verified, kind, int(job.context * _READ))
         self.members = [m for m in (self.generator, self.verifier) if m is not None]
-        self.process = 0 if self.gpu else PROCESS
+        self.process = 0 if self.apart else WORKER
         self.work = Work(job.n, job.context)
 
     def least(self) -> int:
         """Bytes with which the best of the strategies can do: one path each."""
-        sizes = [m.fixed + self.length * m.cell for m in self.members]
+        sizes = [m.fixed + m.path for m in self.members]
         needs = [self.process + sum(sizes)]
-        if self._may_leave:
-            needs.append(self.process + max(sizes))
-        if self.budget.device.kind is Kind.GPU:
+        if self._take_turns:
+            away = [m.away for m in self.members]
+            most = max(size - gone for size, gone in zip(sizes, away, strict=True))
+            needs.append(self.process + sum(away) + most)
+        if self.apart:
             kept = max(m.facts.layers for m in self.members)
-            moved = sum(m.load.weights + self.length * m.cell for m in self.members)
+            moved = sum(m.load.weights + m.path for m in self.members)
             stays = sum(m.fixed - m.load.weights for m in self.members)
             needs.append(stays + -(-moved // kept))
         return min(needs)
 
     def collocated(self) -> Option | None:
         found = self._split(self.budget.bytes - self.process - sum(m.fixed for m in self.members))
-        return found and self._option(Strategy.COLLOCATED, found, together=True)
+        return found and self._option(Strategy.COLLOCATED, found)
 
     def idle_cache(self) -> Option | None:
         """Both models stay; the cache of the one that waits is moved to RAM."""
-        link = self.budget.device.link
-        if self.verifier is None or link is None:
+        if not self.apart:
             return None
-        masks = sum(m.cell - m.load.cell for m in self.members)  # compute buffers stay
-        taken = sum(m.fixed for m in self.members) + self.job.n * self.length * masks
-        room = self.budget.bytes - taken
-        found = self._alone((room, self.generator.load.cell), (room, self.verifier.load.cell))
-        if found is None:
-            return None
-        moved = self._caches(found)
-        spent = ROUNDS * 2 * sum(moved) / link
-        found = replace(found, seconds=found.seconds + spent)
-        why = f"{spent:.1f} s go into moving {size_text(sum(moved))} of cache to RAM and back"
-        option = self._option(Strategy.IDLE_CACHE, found, True)
-        return replace(option, bytes=taken + max(moved), why=why)
+        return self._in_turns(Strategy.IDLE_CACHE, [m.load.weights for m in self.members])
 
     def idle_model(self) -> Option | None:
-        """The model that waits leaves the device: to RAM, or, from RAM, to the page cache."""
-        if self.verifier is None or not self._may_leave:
+        """The model that waits leaves the device, and its cache is kept in RAM.
+
+        Where the device is RAM, the model goes to the page cache and what is kept stays in the
+        budget: only as much as is in use, but for a moment beside the cache that it is taken from.
+        """
+        return self._in_turns(Strategy.IDLE_MODEL, [m.away for m in self.members])
+
+    def idle_again(self) -> Option | None:
+        """The model that waits leaves, and its cache is computed again from its tokens."""
+        if self.apart:
             return None
-        room = self.budget.bytes - self.process
-        found = self._alone(
-            (room - self.generator.fixed, self.generator.cell),
-            (room - self.verifier.fixed, self.verifier.cell),
+        return self._in_turns(Strategy.IDLE_AGAIN, [m.away for m in self.members])
+
+    @property
+    def _take_turns(self) -> bool:
+        """Whether there are two, and it is known how long it takes to bring one back."""
+        return self.verifier is not None and self.budget.moving is not None
+
+    def _in_turns(self, strategy: Strategy, away: list[int]) -> Option | None:
+        """The largest caches with which each model fits while the other is away.
+
+        Args:
+            away: bytes that each leaves on the device while it is away.
+        """
+        if not self._take_turns:
+            return None
+        assert self.verifier is not None
+        writing, verifying = self.generator, self.verifier
+        saved = 0 if self.apart or strategy is Strategy.IDLE_AGAIN else 1
+        room = self.budget.bytes - self.process - sum(away)
+        rooms = [room - m.fixed + gone for m, gone in zip(self.members, away, strict=True)]
+        choices: list[Split] = []
+        for verified in range(1, self.job.n + 1):
+            copies = saved * verified * verifying.copy
+            left = rooms[1] - verified * verifying.path - copies
+            fitting = [self.job.n, (rooms[0] - copies) // (writing.path + saved * writing.copy)]
+            if saved:
+                fitting.append(left // writing.copy)
+            written = min(fitting)
+            if written < 1 or left < 0:
+                break
+            seconds = self._seconds(verified, written, self.budget.speed)
+            choices.append(Split(verified, written, seconds))
+        if not choices:
+            return None
+        found = best(choices)
+        turn = self._turn(strategy, found.written, found.verified)
+        found = replace(found, seconds=found.seconds + 2 * ROUNDS * turn)
+        counts = (found.written, found.verified)
+        copies = saved * sum(n * m.copy for n, m in zip(counts, self.members, strict=True))
+        works = [
+            m.fixed - gone + n * m.path
+            for n, m, gone in zip(counts, self.members, away, strict=True)
+        ]
+        return replace(
+            self._option(strategy, found),
+            bytes=self.process + sum(away) + copies + max(works),
+            turn=turn,
+            why=f"{2 * ROUNDS} changes of turn, {turn:.1f} s each",
         )
-        if found is None:
-            return None
-        weights = sum(m.load.weights for m in self.members)
-        link = self.budget.device.link
-        if link is not None:
-            spent = ROUNDS * (weights + 2 * sum(self._caches(found))) / link
-            why = f"{spent:.1f} s go into moving models and caches to RAM and back"
-        else:
-            again = self.generator.load.prefill(
-                self.budget.speed, found.written, self.job.context // 2
-            )
-            spent = ROUNDS * (weights / self.budget.speed.bandwidth + again)
-            why = f"{spent:.1f} s go into loading models again and computing paths again"
-        found = replace(found, seconds=found.seconds + spent)
-        return replace(self._option(Strategy.IDLE_MODEL, found, False), why=why)
+
+    def _turn(self, strategy: Strategy, written: int, verified: int) -> float:
+        """Seconds from one model's last batch to the other's first; the mean of both ways."""
+        assert self.budget.moving is not None
+        seconds = _OPENING * len(self.members)
+        for member, paths in zip(self.members, (written, verified), strict=True):
+            comes = 0 if strategy is Strategy.IDLE_CACHE else member.loaded
+            copies = 2 * paths * member.copy
+            if not self.apart:  # the cache is made anew, and filled from a copy in the same memory
+                comes += paths * member.path
+                seconds += copies / self.budget.speed.bandwidth
+                copies = 0
+            if strategy is Strategy.IDLE_AGAIN:
+                seconds += member.load.prefill(self.budget.speed, paths, self.job.context // 2)
+            seconds += (comes + copies) / self.budget.moving
+        return seconds / 2
 
     def fewer_layers(self) -> Option | None:
         """The same part of both models on the GPU, the rest computed by the processor."""
-        if self.budget.device.kind is not Kind.GPU:
+        if not self.apart:
             return None
         most = max(m.facts.layers for m in self.members)
         found = (self._with_part(kept / most) for kept in range(most - 1, 0, -1))
         return min(
             (o for o in found if o is not None), key=lambda option: option.seconds, default=None
-        )
-
-    @property
-    def _may_leave(self) -> bool:
-        """Whether it is known how long a model takes to leave the device and come back."""
-        device = self.budget.device
-        return self.verifier is not None and (
-            device.kind is not Kind.GPU or device.link is not None
         )
 
     def _with_part(self, part: float) -> Option | None:
@@ -142,9 +183,9 @@ class Pair:
         found = self._split(int(room / part))
         if found is None:
             return None
-        slow = self._seconds(found, self.budget.host)
+        slow = self._seconds(found.verified, found.written, self.budget.host)
         found = replace(found, seconds=part * found.seconds + (1 - part) * slow)
-        option = self._option(Strategy.FEWER_LAYERS, found, together=True, part=part)
+        option = self._option(Strategy.FEWER_LAYERS, found, part)
         kept = " and ".join(
             f"{round(part * m.facts.layers)} of {m.facts.layers}" for m in self.members
         )
@@ -152,77 +193,61 @@ class Pair:
 
     def _split(self, room: int) -> Split | None:
         """The cache's split between both, or all of it for a generator alone."""
-        speed, one = self.budget.speed, self.length * self.generator.cell
+        speed = self.budget.speed
         if self.verifier is not None:
-            paths = (one, self.length * self.verifier.cell)
+            paths = (self.generator.path, self.verifier.path)
             return split(self.work, self.generator.load, self.verifier.load, speed, room, paths)
-        written = min(self.job.n, room // one)
+        written = min(self.job.n, room // self.generator.path)
         if written < 1:
             return None
         return Split(0, written, self.work.writing(self.generator.load, speed, written))
 
-    def _alone(self, generator: tuple[int, int], verifier: tuple[int, int]) -> Split | None:
-        """Each model has a room for itself, one after the other.
-
-        Args:
-            generator: bytes of its room, and of a cell in it; `verifier` likewise.
-        """
-        written, verified = (
-            min(self.job.n, room // (self.length * cell)) for room, cell in (generator, verifier)
-        )
-        if written < 1 or verified < 1:
-            return None
-        found = Split(verified, written, 0.0)
-        return replace(found, seconds=self._seconds(found, self.budget.speed))
-
-    def _seconds(self, found: Split, speed: Speed) -> float:
-        seconds = self.work.writing(self.generator.load, speed, found.written)
+    def _seconds(self, verified: int, written: int, speed: Speed) -> float:
+        seconds = self.work.writing(self.generator.load, speed, written)
         if self.verifier is not None:
-            seconds += self.work.verifying(self.verifier.load, speed, found.verified)
+            seconds += self.work.verifying(self.verifier.load, speed, verified)
         return seconds
 
-    def _caches(self, found: Split) -> list[int]:
-        assert self.verifier is not None
-        return [
-            found.written * self.length * self.generator.load.cell,
-            found.verified * self.length * self.verifier.load.cell,
-        ]
-
-    def _option(
-        self, strategy: Strategy, found: Split, together: bool, part: float = 1.0
-    ) -> Option:
-        shares = [self.generator.share(found.written, self.length, part)]
-        if self.verifier is not None:
-            shares.append(self.verifier.share(found.verified, self.length, part))
-        sizes = [share.bytes for share in shares]
+    def _option(self, strategy: Strategy, found: Split, part: float = 1.0) -> Option:
+        generator = self.generator.share(found.written, part)
+        verifier = self.verifier and self.verifier.share(found.verified, part)
+        taken = generator.bytes + (verifier.bytes if verifier else 0)
         return Option(
             strategy=strategy,
             job=self.job,
-            generator=shares[0],
-            verifier=shares[1] if len(shares) > 1 else None,
-            bytes=self.process + (sum(sizes) if together else max(sizes)),
+            generator=generator,
+            verifier=verifier,
+            bytes=self.process + taken,
             seconds=found.seconds,
             why=_groups(found, self.job.n, self.verifier is not None),
         )
 
 
 class _Member:
-    """A model's part in a plan: what it takes whatever its cache, and what each cell takes."""
+    """A model's part in a plan: what it takes whatever its cache, and what each path takes."""
 
-    def __init__(self, facts: Facts, setting: Setting, gpu: bool) -> None:
-        empty = predict(facts, setting, gpu=gpu)
+    def __init__(self, facts: Facts, setting: Setting, on: Kind, context: int) -> None:
+        empty = predict(facts, setting, gpu=on is not Kind.RAM)
         self.facts = facts
-        self.fixed = empty.on_device if gpu else empty.total
-        cached = setting.cache.bytes(facts.cell_values)
-        self.cell = cached + mask_bytes(facts, setting)
+        self.fixed = empty.on_device if on is Kind.GPU else empty.total
+        self.away = 0 if on is Kind.GPU else empty.vocabulary
+        """Bytes that stay while the model is away: text is still made into tokens."""
+        self.loaded = empty.weights + (empty.repacked if on is Kind.RAM else 0)
+        """Bytes that come when it comes back, without its cache."""
+        self.length = -(-context // _CELLS) * _CELLS
+        cell = setting.cache.bytes(facts.cell_values)
+        self.copy = self.length * cell
+        """Bytes of a path's cells."""
+        self.path = self.copy + self.length * mask_bytes(facts, setting)
+        """Bytes of a path's cells in use."""
         attention = 4 * facts.queries * facts.layers
-        self.load = Load(empty.weights, cached, facts.parameters, attention, setting.rows)
+        self.load = Load(empty.weights, cell, facts.parameters, attention, setting.rows)
 
-    def share(self, paths: int, length: int, part: float) -> Share:
-        cells = paths * length
-        left_out = ceil((1 - part) * (self.load.weights + cells * self.cell))
+    def share(self, paths: int, part: float) -> Share:
+        left_out = ceil((1 - part) * (self.load.weights + paths * self.path))
         layers = round(part * self.facts.layers)
-        return Share(paths, cells, layers, self.fixed + cells * self.cell - left_out)
+        taken = self.fixed + paths * self.path - left_out
+        return Share(paths, paths * self.length, layers, taken)
 
 
 def _groups(found: Split, n: int, verified: bool) -> str:

@@ -1,7 +1,8 @@
-"""Counts the cells of a KV cache whose paths share prefixes."""
+"""Knows the cells of a KV cache whose paths share prefixes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 
@@ -10,12 +11,12 @@ class _Segment:
     """A run of cells. `holders` counts the paths and segments that build on it directly."""
 
     parent: _Segment | None
-    length: int
+    tokens: list[int]
     holders: int
 
 
 class CellCount:
-    """Mirrors appends, forks and drops of a cache to know how many cells are in use."""
+    """Mirrors appends, forks and drops of a cache: which tokens it holds, and for which paths."""
 
     def __init__(self) -> None:
         self.used = 0
@@ -25,23 +26,23 @@ class CellCount:
     def length(self, path: int) -> int:
         return self._lengths.get(path, 0)
 
-    def append(self, paths: tuple[int, ...], count: int) -> None:
-        """Add `count` cells held by all of `paths`, which are equal so far."""
+    def append(self, paths: tuple[int, ...], tokens: Sequence[int]) -> None:
+        """Add a cell for each token, held by all of `paths`, which are equal so far."""
         tip = self._tips.get(paths[0])
-        self.used += count
+        self.used += len(tokens)
         if tip is not None and len(paths) == 1 and tip.holders == 1:
-            tip.length += count
+            tip.tokens += tokens
         else:
             if tip is not None:
                 tip.holders += 1
-            segment = _Segment(tip, count, 0)
+            segment = _Segment(tip, list(tokens), 0)
             for path in paths:
                 segment.holders += 1
                 old = self._tips.get(path)
                 self._tips[path] = segment
                 self._release(old)
         for path in paths:
-            self._lengths[path] = self.length(path) + count
+            self._lengths[path] = self.length(path) + len(tokens)
 
     def fork(self, source: int, target: int) -> None:
         tip = self._tips.get(source)
@@ -57,10 +58,24 @@ class CellCount:
         self._release(self._tips.pop(path, None))
         return before - self.used
 
+    def runs(self) -> Iterator[tuple[tuple[int, ...], list[int]]]:
+        """What to append to an empty cache to get this one: paths and their tokens, in order."""
+        runs: dict[int, tuple[_Segment, list[int]]] = {}
+        for path, tip in self._tips.items():
+            line: list[_Segment] = []
+            segment: _Segment | None = tip
+            while segment is not None:
+                line.append(segment)
+                segment = segment.parent
+            for segment in reversed(line):
+                runs.setdefault(id(segment), (segment, []))[1].append(path)
+        for segment, paths in runs.values():
+            yield tuple(paths), segment.tokens
+
     def _release(self, segment: _Segment | None) -> None:
         while segment is not None:
             segment.holders -= 1
             if segment.holders:
                 return
-            self.used -= segment.length
+            self.used -= len(segment.tokens)
             segment = segment.parent

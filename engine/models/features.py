@@ -5,11 +5,9 @@ It is asked in a process of its own, so that whoever asks does not load llama.cp
 
 from __future__ import annotations
 
-import ctypes
-import json
 import sys
-from collections.abc import Iterator
-from pathlib import Path
+
+import msgspec
 
 
 def describe() -> dict[str, object]:
@@ -17,38 +15,18 @@ def describe() -> dict[str, object]:
     import llama_cpp
 
     from engine.models import native_log
+    from engine.models.devices import can_use_gpu, native_devices
     from engine.models.threads import default_threads
 
     native_log.install()
     return {
         "version": llama_cpp.__version__,
-        "gpu": bool(llama_cpp.llama_supports_gpu_offload()),
+        "gpu": can_use_gpu(),
         "system": llama_cpp.llama_print_system_info().decode().strip(" |"),
         "threads": default_threads(),
-        "devices": list(_devices(Path(llama_cpp.__file__).parent / "lib")),
+        "devices": native_devices(),
     }
 
 
-def _devices(folder: Path) -> Iterator[str]:
-    """llama.cpp's own list, which its Python binding does not have."""
-    ending = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
-    prefix = "" if sys.platform == "win32" else "lib"
-    try:
-        registry = ctypes.CDLL(str(folder / f"{prefix}ggml{ending}"))
-        base = ctypes.CDLL(str(folder / f"{prefix}ggml-base{ending}"))
-    except OSError:
-        return
-    registry.ggml_backend_dev_count.restype = ctypes.c_size_t
-    registry.ggml_backend_dev_get.argtypes = [ctypes.c_size_t]
-    registry.ggml_backend_dev_get.restype = ctypes.c_void_p
-    for function in (base.ggml_backend_dev_name, base.ggml_backend_dev_description):
-        function.argtypes = [ctypes.c_void_p]
-        function.restype = ctypes.c_char_p
-    for index in range(registry.ggml_backend_dev_count()):
-        device = registry.ggml_backend_dev_get(index)
-        name = base.ggml_backend_dev_name(device).decode(errors="replace")
-        yield f"{name}: {base.ggml_backend_dev_description(device).decode(errors='replace')}"
-
-
 if __name__ == "__main__":
-    print(json.dumps(describe()))
+    sys.stdout.buffer.write(msgspec.json.encode(describe()) + b"\n")

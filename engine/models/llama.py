@@ -10,23 +10,30 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import llama_cpp
 import numpy as np
 
 from engine.errors import EngineError
-from engine.models import native_log
+from engine.models import heap, native_log
 from engine.models.base import Interrupted, Span
 from engine.models.cells import CellCount
-from engine.models.gguf import Header, read_header
-from engine.models.llama_vocabulary import LlamaVocabulary
+from engine.models.llama_weights import LlamaWeights
 from engine.models.pieces import pieces
 from engine.models.stop import StopSignal
 from engine.models.threads import default_threads
 from engine.protocol.events import Trouble
 
+__all__ = ["MAX_PATHS", "CacheType", "LlamaModel", "LlamaWeights"]
+
+CacheType = Literal["f16", "q8_0", "q4_0"]
+
+_TYPES: dict[CacheType, int] = {
+    "f16": llama_cpp.GGML_TYPE_F16,
+    "q8_0": llama_cpp.GGML_TYPE_Q8_0,
+    "q4_0": llama_cpp.GGML_TYPE_Q4_0,
+}
 MAX_PATHS = 255
 """llama.cpp can tell 256 sequences apart; one of them holds what was dropped."""
 _EXACT_ROWS = 56
@@ -37,95 +44,12 @@ _LITTER = 2048
 _ABORTED = 2
 
 
-class LlamaWeights:
-    """A model file in memory; contexts are opened on it.
-
-    Args:
-        header: the file's header, if it is read already.
-        progress: told of the part that is loaded, from 0 to 1; stops loading by answering False.
-
-    Raises:
-        EngineError: the file is missing, damaged, or of an architecture that cannot be forked.
-        Interrupted: `progress` stopped it.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        header: Header | None = None,
-        progress: Callable[[float], bool] = lambda done: True,
-    ) -> None:
-        self.path = path
-        self.header = header or read_header(path)
-        native_log.install()
-        params = llama_cpp.llama_model_default_params()
-        if llama_cpp.llama_supports_gpu_offload():
-            params.n_gpu_layers = -1
-        stopped = False
-
-        @llama_cpp.llama_progress_callback
-        def tell(done: float, _data: object) -> bool:
-            nonlocal stopped
-            stopped = not progress(done)
-            return not stopped
-
-        params.progress_callback = tell
-        self.pointer: Any = llama_cpp.llama_model_load_from_file(os.fsencode(path), params)
-        if stopped:
-            self.close()
-            raise Interrupted
-        if not self.pointer:
-            reason = native_log.last_error() or "no reason given"
-            raise EngineError(
-                Trouble.MODEL,
-                f"llama.cpp cannot load {path.name}: {reason}.",
-                "The file may be damaged, need more memory than is free, or be newer than the "
-                "installed llama-cpp-python.",
-            )
-        try:
-            self._refuse_what_cannot_fork()
-        except EngineError:
-            self.close()
-            raise
-        self.vocabulary = LlamaVocabulary(llama_cpp.llama_model_get_vocab(self.pointer))
-        self.name = self.header.text("general.name") or path.stem
-        self.trained_context = int(llama_cpp.llama_model_n_ctx_train(self.pointer))
-        self.width = int(llama_cpp.llama_model_n_embd(self.pointer))
-        """Values of a hidden state."""
-
-    def _refuse_what_cannot_fork(self) -> None:
-        recurrent = llama_cpp.llama_model_is_recurrent(self.pointer)
-        if recurrent or llama_cpp.llama_model_is_hybrid(self.pointer):
-            raise EngineError(
-                Trouble.MODEL,
-                f"{self.path.name} keeps a recurrent state, which cannot be shared by the paths "
-                "of a search.",
-                "Choose a model with attention in every layer (Qwen2.5, Llama 3, Gemma 3 …).",
-            )
-        if not llama_cpp.llama_model_has_decoder(self.pointer):
-            raise EngineError(
-                Trouble.MODEL, f"{self.path.name} is an encoder and cannot write text."
-            )
-
-    @property
-    def cell_bytes(self) -> int:
-        """Bytes of one KV cell at 16 bits a value."""
-        layers = llama_cpp.llama_model_n_layer(self.pointer)
-        heads = max(1, llama_cpp.llama_model_n_head(self.pointer))
-        width = llama_cpp.llama_model_n_embd(self.pointer) // heads
-        architecture = self.header.text("general.architecture")
-        key = self.header.number(f"{architecture}.attention.key_length", width)
-        value = self.header.number(f"{architecture}.attention.value_length", width)
-        return layers * llama_cpp.llama_model_n_head_kv(self.pointer) * (key + value) * 2
-
-    def close(self) -> None:
-        if self.pointer:
-            llama_cpp.llama_model_free(self.pointer)
-            self.pointer = None
-
-
 class LlamaModel:
     """A KV cache of `capacity` cells on some weights; implements `TokenModel`.
+
+    It can be put to sleep, which frees its memory, and goes on where it was when it is awake
+    again: with the same logits, since the order of the cells is kept. Forks and drops in between
+    are remembered.
 
     Args:
         paths: sequence ids, at most `MAX_PATHS`; each reserves room for one row of logits.
@@ -133,6 +57,10 @@ class LlamaModel:
             (vocabulary x outputs x 4 bytes).
         batch: tokens one decode may take.
         threads: compute threads; by default one is left to the rest of the machine.
+        cache: how the values of the cache are stored.
+
+    Raises:
+        EngineError: there is no memory for it.
     """
 
     def __init__(
@@ -145,47 +73,150 @@ class LlamaModel:
         stop: StopSignal,
         batch: int = 512,
         threads: int | None = None,
+        cache: CacheType = "f16",
     ) -> None:
         self.name = weights.name
         self.vocabulary = weights.vocabulary
         self.trained_context = weights.trained_context
         self.max_paths = min(paths, MAX_PATHS)
+        self._weights = weights
         self._outputs = max(outputs, self.max_paths + 1)  # llama.cpp takes no fewer
         self._batch_size = max(batch, self._outputs)
+        self._params = self._context_params(capacity, threads, _TYPES[cache])
+        self._stop = stop
+        self._cells = CellCount()
+        self._taken = 0
+        """Cells in use or dropped and not yet swept."""
+        self._saved: np.ndarray | None = None
+        """The cache's content while asleep, unless it is to be computed again."""
+        self._later: list[Callable[[], object]] = []
+        """Forks and drops of a saved cache, for when it is back."""
+        self._batch = _Batch(self._batch_size)
+        self._width = weights.width
+        self._gives_hidden = False
+        self._context: Any = None
+        self._memory: Any = None
+        self._open()
+        self.capacity = int(llama_cpp.llama_n_ctx(self._context))
+
+    def _context_params(self, capacity: int, threads: int | None, cache: int) -> Any:
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = capacity
         params.n_batch = params.n_ubatch = self._batch_size
-        if not llama_cpp.llama_supports_gpu_offload():
+        if self._weights.layers == 0:
             params.n_ubatch = min(self._batch_size, _EXACT_ROWS)
+            params.op_offload = False
         params.n_seq_max = self.max_paths + 1
         params.n_outputs_max = self._outputs
         params.kv_unified = True
         params.swa_full = True
         params.n_threads = params.n_threads_batch = threads or default_threads()
-        self._context: Any = llama_cpp.llama_init_from_model(weights.pointer, params)
+        params.type_k = params.type_v = cache
+        return params
+
+    def _open(self) -> None:
+        self._context = llama_cpp.llama_init_from_model(self._weights.pointer, self._params)
         if not self._context:
             raise EngineError(
                 Trouble.MEMORY,
-                f"There is no memory for {capacity:,} cells of {weights.name}: "
+                f"There is no memory for {self._params.n_ctx:,} cells of {self.name}: "
                 f"{native_log.last_error() or 'llama.cpp gave no reason'}.",
-                "Use a smaller --n or --context, or a smaller model.",
+                "Use a smaller --n or --context, a quantised --cache, or a smaller model.",
             )
-        self.watch(stop)
-        self.capacity = int(llama_cpp.llama_n_ctx(self._context))
-        self._memory: Any = llama_cpp.llama_get_memory(self._context)
-        self._cells = CellCount()
-        self._taken = 0
-        """Cells in use or dropped and not yet swept."""
-        self._batch = _Batch(self._batch_size)
-        self._width = weights.width
+        self._memory = llama_cpp.llama_get_memory(self._context)
         self._gives_hidden = False
+        self.watch(self._stop)
 
     def watch(self, stop: StopSignal) -> None:
         """Give up computing when `stop` is set, from now on."""
         self._stop = stop
-        llama_cpp.llama_set_abort_callback(
-            self._context, _abort_callback(), ctypes.cast(stop.flag, ctypes.c_void_p)
-        )
+        if self._context:
+            llama_cpp.llama_set_abort_callback(
+                self._context, _abort_callback(), ctypes.cast(stop.flag, ctypes.c_void_p)
+            )
+
+    def touch(self) -> None:
+        """Compute a batch with all outputs, so that what it will take is taken now."""
+        count = min(self.capacity, max(self._outputs, self._params.n_ubatch))
+        wanted = range(max(0, count - self._outputs), count)
+        self.forward([Span((0,), [0] * count, wanted)])
+        self.reset()
+
+    @property
+    def awake(self) -> bool:
+        return bool(self._context)
+
+    @property
+    def saved_bytes(self) -> int:
+        """Bytes in RAM that hold the cache's content while asleep."""
+        return 0 if self._saved is None else self._saved.nbytes
+
+    def sleep(self, *, weights: bool, save: bool) -> None:
+        """Free the cache's memory, and that of the weights if `weights`.
+
+        Args:
+            save: keep a copy of the cells in use in RAM. Otherwise they are computed again.
+        """
+        if not self.awake:
+            return
+        self._free_dropped()
+        self._saved = self._content() if save else None
+        self._free_context()
+        if weights:
+            self._weights.unload()
+        heap.give_back()
+
+    def wake(self) -> None:
+        """Be as before `sleep`.
+
+        Raises:
+            Interrupted: the stop signal was set meanwhile; the model sleeps on.
+            EngineError: there is no memory for it.
+        """
+        if self.awake:
+            return
+        self._weights.load(lambda done: not self._stop.is_set)
+        self._open()
+        if self._saved is None:
+            self._compute_again()
+        else:
+            self._restore(self._saved)
+            self._saved = None
+        for change in self._later:
+            change()
+        self._later.clear()
+
+    def _content(self) -> np.ndarray:
+        size = llama_cpp.llama_state_get_size(self._context)
+        content = np.empty(size, np.uint8)
+        llama_cpp.llama_state_get_data(self._context, _bytes_of(content), size)
+        return content
+
+    def _restore(self, content: np.ndarray) -> None:
+        """llama.cpp puts the cells side by side, in the order they had."""
+        read = llama_cpp.llama_state_set_data(self._context, _bytes_of(content), content.nbytes)
+        if read != content.nbytes:
+            self._free_context()
+            raise EngineError(
+                Trouble.ENGINE, f"llama.cpp cannot read back the cache of {self.name}."
+            )
+
+    def _compute_again(self) -> None:
+        before, self._cells = self._cells, CellCount()
+        self._taken = 0
+        if not before.used:
+            return
+        try:
+            self.forward([Span(paths, tokens, ()) for paths, tokens in before.runs()])
+        except BaseException:
+            self._cells = before
+            self._free_context()
+            raise
+
+    def _free_context(self) -> None:
+        if self._context:
+            llama_cpp.llama_free(self._context)
+            self._context = self._memory = None
 
     @property
     def used(self) -> int:
@@ -195,8 +226,8 @@ class LlamaModel:
         return self._cells.length(path)
 
     def fork(self, source: int, target: int) -> None:
-        llama_cpp.llama_memory_seq_cp(self._memory, source, target, -1, -1)
         self._cells.fork(source, target)
+        self._change(lambda: self._copy(source, target))
 
     def drop(self, path: int) -> None:
         # llama.cpp would fill the freed cells at once, with tokens of paths that have others far
@@ -206,19 +237,36 @@ class LlamaModel:
         freed = self._cells.drop(path)
         if freed:
             litter = self.max_paths
-            llama_cpp.llama_memory_seq_cp(self._memory, path, litter, length - freed, -1)
-        llama_cpp.llama_memory_seq_rm(self._memory, path, -1, -1)
+            self._change(lambda: self._copy(path, litter, length - freed))
+        self._change(lambda: llama_cpp.llama_memory_seq_rm(self._memory, path, -1, -1))
+
+    def _copy(self, source: int, target: int, start: int = -1) -> None:
+        llama_cpp.llama_memory_seq_cp(self._memory, source, target, start, -1)
+
+    def _change(self, change: Callable[[], object]) -> None:
+        """Change the cache, at once or when its content is back."""
+        if self.awake:
+            change()
+        elif self._saved is not None:
+            self._later.append(change)
+
+    def _free_dropped(self) -> None:
+        """Free all dropped cells."""
+        llama_cpp.llama_memory_seq_rm(self._memory, self.max_paths, -1, -1)
+        self._taken = self._cells.used
 
     def _sweep(self, needed: int) -> None:
         """Free dropped cells when they are in the way of `needed` new ones, or too many."""
         litter = self._taken - self._cells.used
         if self._taken + needed > self.capacity or litter > _LITTER:
-            llama_cpp.llama_memory_seq_rm(self._memory, self.max_paths, -1, -1)
-            self._taken = self._cells.used
+            self._free_dropped()
         self._taken += needed
 
     def reset(self) -> None:
-        llama_cpp.llama_memory_clear(self._memory, False)
+        if self.awake:
+            llama_cpp.llama_memory_clear(self._memory, False)
+        self._saved = None
+        self._later.clear()
         self._cells = CellCount()
         self._taken = 0
 
@@ -249,6 +297,7 @@ class LlamaModel:
         return np.concatenate(parts) if parts else np.empty((0, self._width), np.float32)
 
     def _give_hidden(self, hidden: bool) -> None:
+        self.wake()
         if hidden != self._gives_hidden:  # a switch makes llama.cpp plan its buffers anew
             llama_cpp.llama_set_embeddings(self._context, hidden)
             self._gives_hidden = hidden
@@ -269,7 +318,7 @@ class LlamaModel:
         self._sweep(sum(len(span.tokens) for span in spans))
         for span in spans:
             self._batch.add(span, self._cells.length(span.paths[0]))
-            self._cells.append(span.paths, len(span.tokens))
+            self._cells.append(span.paths, span.tokens)
         status = llama_cpp.llama_decode(self._context, self._batch.native)
         if status == _ABORTED or self._stop.is_set:
             raise Interrupted
@@ -280,9 +329,8 @@ class LlamaModel:
             )
 
     def close(self) -> None:
-        if self._context:
-            llama_cpp.llama_free(self._context)
-            self._context = None
+        self._free_context()
+        self._saved = None
 
 
 def _abort_callback() -> Any:
@@ -293,6 +341,10 @@ def _abort_callback() -> Any:
     """
     libc = ctypes.cdll.msvcrt if os.name == "nt" else ctypes.CDLL(None)
     return ctypes.cast(libc.strlen, llama_cpp.ggml_abort_callback)
+
+
+def _bytes_of(array: np.ndarray) -> Any:
+    return array.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 class _Batch:

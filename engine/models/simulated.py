@@ -120,7 +120,7 @@ class SimulatedModel:
             states.append(state)
             done = end
         state = self._process.after(state, span.tokens[done:])
-        self._cells.append(span.paths, count)
+        self._cells.append(span.paths, span.tokens)
         for path in span.paths:
             self._states[path] = state
         return states

@@ -214,6 +214,10 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     decode_steps: int = 0
     nodes: int = 0
     completions: int = 0
+    turns: int = 0
+    """Where the models take turns: how often one left and the other came back."""
+    turn_seconds: float = 0.0
+    """Of `seconds`, what that took."""
     ties_flipped: int = 0
     """On resume: nodes whose text came out different from the log's (floating-point ties)."""
 

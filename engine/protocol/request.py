@@ -57,6 +57,12 @@ class SolveRequest(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     context: int | None = None
     """Longest path in tokens; None takes the smaller of the model's own and 4096."""
+    cache: Literal["f16", "q8_0", "q4_0"] = "f16"
+    """How the values of both models' caches are stored."""
+    budget: int | None = None
+    """Bytes that both models may take in all; None takes what is free, less a margin."""
+    force: bool = False
+    """Go on where the plan says that the models do not fit."""
     time_limit: float | None = None
     """Seconds after which the best answer so far is given."""
     log: str | None = None

@@ -33,7 +33,7 @@ from engine.search.policy import Ending, Lineage
 
 _E = TypeVar("_E", bound=Event)
 
-_FREE_TO_CHANGE = {"expected", "log", "resume", "time_limit"}
+_FREE_TO_CHANGE = {"budget", "expected", "force", "log", "resume", "time_limit"}
 """Fields of a request that do not change the tree."""
 
 

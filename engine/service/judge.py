@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine import catalogue
+from engine.memory.options import MARKERS
+from engine.models.base import TokenModel
 from engine.models.chat import ChatTemplate
-from engine.models.llama import LlamaModel
-from engine.service.model_pool import Shape
 from engine.verify.formats import BoundFormat, PrmFormat, bind
 from engine.verify.heads import Head, head_of
 
-_MARKERS = 64
-"""Markers a verifier's batch has room for at least."""
 _HIDDEN = 256
 """Tokens a batch may have where a head reads hidden states: llama.cpp then makes room for the
 logits of each of them, 0.6 MB with a vocabulary of 150,000."""
@@ -27,11 +25,12 @@ class Judge:
     format: PrmFormat
     head: Head | None
 
-    def shape(self, context: int, paths: int) -> Shape:
-        """The cache it needs to score `paths` paths at a time."""
-        return Shape(context, paths, _HIDDEN if self.head else max(paths, _MARKERS))
+    @property
+    def markers(self) -> int:
+        """Positions that a batch of it needs room for at least."""
+        return _HIDDEN if self.head else MARKERS
 
-    def bound(self, model: LlamaModel, template: ChatTemplate) -> BoundFormat:
+    def bound(self, model: TokenModel, template: ChatTemplate) -> BoundFormat:
         """Its format, checked against its vocabulary.
 
         Raises:

@@ -96,7 +96,7 @@ def _open(judge: Judge, context: int, scoring: Scoring) -> _Held:
             weights,
             capacity=-(-min(context, weights.trained_context) // 256) * 256,
             paths=_PATHS,
-            outputs=judge.shape(context, _PATHS).outputs,
+            outputs=judge.markers,
             stop=scoring.stop,
         )
     except BaseException:

@@ -9,7 +9,8 @@ from functools import partial
 import psutil
 
 from engine import answers, search
-from engine.models.base import Interrupted, TokenModel
+from engine.memory.devices import Kind
+from engine.models.base import Interrupted
 from engine.protocol.events import (
     Answered,
     AnswerGroup,
@@ -19,9 +20,12 @@ from engine.protocol.events import (
     RunFinished,
     Stop,
     Throughput,
+    Warned,
 )
 from engine.scheduling.scheduler import Scheduler
 from engine.search.policy import Candidate, Policy
+from engine.service.measuring import over_budget
+from engine.service.model_pool import Opened
 from engine.service.run import Run
 from engine.verify.prm import Prm
 
@@ -37,20 +41,21 @@ class Searching:
         run: Run,
         policy: Policy,
         scheduler: Scheduler,
-        generator: TokenModel,
+        models: Opened,
         verifier: Prm | None,
         started: float,
     ) -> None:
         self._run = run
         self._policy = policy
         self._scheduler = scheduler
-        self._generator = generator
+        self._models = models
         self._verifier = verifier
         self._started = started
         self._process = psutil.Process()
         self._last_report = started
         self._last_generated = 0
         self._answered = 0
+        self._told_over_budget = False
         settings = run.request.search
         self._method: answers.Method = settings.choose or search.CHOICES[settings.policy]
         self._aggregate = partial(search.aggregate, settings.aggregate)
@@ -96,17 +101,29 @@ class Searching:
                 beams=self._scheduler.beams,
             )
         )
-        judge = self._verifier.model if self._verifier else None
+        self._report_memory()
+        self._last_report, self._last_generated = now, generated
+
+    def _report_memory(self) -> None:
+        process = self._process.memory_info().rss
+        budget = self._models.planned.plan.budget
+        generator, verifier = self._models.generator, self._models.verifier
         self._run.emit(
             Memory(
-                process=self._process.memory_info().rss,
-                generator_cells=self._generator.used,
-                generator_capacity=self._generator.capacity,
-                verifier_cells=judge.used if judge else 0,
-                verifier_capacity=judge.capacity if judge else 0,
+                process=process,
+                generator_cells=generator.used,
+                generator_capacity=generator.capacity,
+                verifier_cells=verifier.used if verifier else 0,
+                verifier_capacity=verifier.capacity if verifier else 0,
+                device=budget.device.name,
+                budget=budget.bytes,
+                **self._models.memory(),
             )
         )
-        self._last_report, self._last_generated = now, generated
+        message = "" if budget.device.kind is Kind.GPU else over_budget(process, budget.bytes)
+        if message and not self._told_over_budget:
+            self._told_over_budget = True
+            self._run.emit(Warned(code="memory", message=message))
 
     def _answer_so_far(self) -> None:
         done = self._scheduler.completed
@@ -131,7 +148,7 @@ class Searching:
         )
 
     def _counters(self) -> Counters:
-        counts = self._scheduler.counts
+        counts, turns = self._scheduler.counts, self._models.turns
         return Counters(
             seconds=time.monotonic() - self._started,
             generated_tokens=counts.generated,
@@ -144,5 +161,7 @@ class Searching:
             decode_steps=counts.decode_steps,
             nodes=counts.nodes,
             completions=len(self._scheduler.completed),
+            turns=turns.changes if turns else 0,
+            turn_seconds=turns.seconds if turns else 0.0,
             ties_flipped=self._run.ties_flipped,
         )

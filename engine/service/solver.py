@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from dataclasses import replace
+from functools import partial
 
 from engine import catalogue, search
 from engine.errors import EngineError
-from engine.models.base import Interrupted
+from engine.memory.estimate import CacheType
+from engine.memory.options import Job
+from engine.models.base import Interrupted, TokenModel
 from engine.models.chat import ChatTemplate
-from engine.models.llama import LlamaModel
 from engine.models.sampling import Sampler
 from engine.protocol.events import Counters, RunFinished, Stop, Trouble, Warned
 from engine.protocol.request import SolveRequest
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import MODES, Limits
+from engine.scheduling.settings import MODES, Limits, Mode
 from engine.search.policy import Policy
 from engine.service.announcing import announce
 from engine.service.judge import Judge, find_judge
-from engine.service.model_pool import ModelPool, Shape
+from engine.service.model_pool import Loading, ModelPool, Opened
+from engine.service.planning import Ask, Warn
 from engine.service.run import Run
 from engine.service.scorer import Scorer
 from engine.service.scoring import Scoring
@@ -31,8 +36,8 @@ DEFAULT_CONTEXT = 2048
 class Solver:
     """Runs requests one after another, keeping the models they share."""
 
-    def __init__(self) -> None:
-        self._pool = ModelPool()
+    def __init__(self, pool: ModelPool | None = None) -> None:
+        self._pool = pool or ModelPool()
         self._scorer = Scorer()
 
     def close(self) -> None:
@@ -62,12 +67,15 @@ class Solver:
         mode = MODES[request.search.mode]
         judge = _judge(request) if policy.guided else None
         try:
-            generator, template = self._generator(run)
-            verifier = self._verifier(run, judge) if judge else None
+            models = self._pool.open(_ask(request, judge), run.stop, *_listeners(run))
         except Interrupted:
             run.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
             return
-        prompt = _prompt(request, generator, template)
+        if models.turns is not None:
+            mode = _in_turns(mode)
+        generator = models.generator
+        verifier = _prm(request, models, judge) if judge else None
+        prompt = _prompt(request, generator, models.template)
         context = min(_context(request), generator.trained_context, generator.capacity)
         _check_length(len(prompt), context)
         scheduler = Scheduler(
@@ -84,24 +92,48 @@ class Solver:
         )
         if mode.shortcuts.any:
             run.emit(_approximate(request.search.mode))
-        Searching(run, policy, scheduler, generator, verifier, started).finish()
+        Searching(run, policy, scheduler, models, verifier, started).finish()
 
-    def _generator(self, run: Run) -> tuple[LlamaModel, ChatTemplate]:
-        n = run.request.search.n
-        path = catalogue.generator_file(run.request.generator)
-        shape = Shape(_context(run.request), n, n)
-        return self._pool.get("generator", path, shape, run.stop, announce(run, path))
 
-    def _verifier(self, run: Run, judge: Judge) -> Prm:
-        shape = judge.shape(_context(run.request), run.request.search.n)
-        loading = announce(run, judge.path)
-        model, template = self._pool.get("verifier", judge.path, shape, run.stop, loading)
-        return Prm(
-            model,
-            judge.bound(model, template),
-            run.request.problem.strip(),
-            whole_paths=MODES[run.request.search.mode].whole_paths,
-        )
+def _ask(request: SolveRequest, judge: Judge | None) -> Ask:
+    settings = request.search
+    job = Job(settings.n, settings.width, _context(request), CacheType(request.cache))
+    if judge is not None:
+        job = replace(job, markers=judge.markers)
+    return Ask(
+        catalogue.generator_file(request.generator),
+        judge.path if judge else None,
+        job,
+        limit=request.budget,
+        force=request.force,
+    )
+
+
+def _listeners(run: Run) -> tuple[Loading, Warn]:
+    """What hears of models being loaded, and of what the user should know of them."""
+
+    def warn(code: str, message: str) -> None:
+        run.emit(Warned(code=code, message=message))
+
+    return partial(announce, run), warn
+
+
+def _prm(request: SolveRequest, models: Opened, judge: Judge) -> Prm:
+    model, template = models.verifier, models.verifier_template
+    assert model is not None
+    assert template is not None
+    return Prm(
+        model,
+        judge.bound(model, template),
+        request.problem.strip(),
+        whole_paths=MODES[request.search.mode].whole_paths,
+    )
+
+
+def _in_turns(mode: Mode) -> Mode:
+    """Verify when nothing else can be done: each pass costs two changes of turn."""
+    patient = replace(mode.mechanisms, early_scores=False, verify_tokens=sys.maxsize)
+    return replace(mode, mechanisms=patient)
 
 
 def _approximate(mode: str) -> Warned:
@@ -148,7 +180,7 @@ def _judge(request: SolveRequest) -> Judge:
     return find_judge(request.verifier, request.prm_format)
 
 
-def _prompt(request: SolveRequest, model: LlamaModel, template: ChatTemplate) -> list[int]:
+def _prompt(request: SolveRequest, model: TokenModel, template: ChatTemplate) -> list[int]:
     messages = [
         {"role": "system", "content": INSTRUCTION},
         {"role": "user", "content": request.problem.strip()},

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from engine.models.base import Span
-from engine.models.llama import LlamaModel, LlamaWeights
+from engine.models.llama import CacheType, LlamaModel, LlamaWeights
 from engine.models.stop import StopSignal
 
 
@@ -20,6 +20,7 @@ def opened(
     outputs: int = 8,
     batch: int = 512,
     stop: StopSignal | None = None,
+    cache: CacheType = "f16",
 ) -> Iterator[LlamaModel]:
     """A cache with one thread, since other work may run on the same machine."""
     model = LlamaModel(
@@ -30,6 +31,7 @@ def opened(
         stop=stop or StopSignal(),
         batch=batch,
         threads=1,
+        cache=cache,
     )
     try:
         yield model

@@ -5,9 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec import convert
 
-from engine.memory.devices import Kind, nvidia, ram
+from engine.memory.devices import Device, Kind, Nvidia, accelerator, nvidia, ram
+from engine.memory.learnt import own_device
 from engine.memory.sizes import GIB, MIB, parse_size, size_text
+from engine.memory.speed import speeds
+from engine.models.devices import Native, native_devices
 
 
 def test_a_control_group_limits_memory(tmp_path: Path) -> None:
@@ -102,3 +106,84 @@ def _driver() -> SimpleNamespace:
         nvmlDeviceGetMaxPcieLinkWidth=lambda handle: 16,
         nvmlDeviceGetCudaComputeCapability=lambda handle: (8, 9),
     )
+
+
+def _native(name: str, description: str, backend: str, kind: str, free: int) -> Native:
+    return convert(
+        {
+            "name": name,
+            "description": description,
+            "backend": backend,
+            "kind": kind,
+            "free": free * GIB,
+            "total": 24 * GIB,
+        },
+        Native,
+    )
+
+
+CPU = _native("CPU", "some processor", "CPU", "cpu", 20)
+MEMORY = Device("RAM", Kind.RAM, 16 * GIB, 10 * GIB)
+
+
+def test_the_gpu_with_most_free_memory_is_taken_and_connected_as_its_driver_says() -> None:
+    found = [
+        CPU,
+        _native("CUDA0", "NVIDIA GeForce RTX 3060", "CUDA", "gpu", 4),
+        _native("CUDA1", "NVIDIA GeForce RTX 4090", "CUDA", "gpu", 20),
+    ]
+    known = Device("RTX 4090", Kind.GPU, 24 * GIB, 20 * GIB, link=3e10, capability=(8, 9))
+    device = accelerator(found, MEMORY, Nvidia(gpus=(known,)), speeds())
+    assert device is not None
+    assert (device.name, device.native, device.kind) == ("RTX 4090", "CUDA1", Kind.GPU)
+    assert (device.backend, device.link, device.free) == ("cuda", 3e10, 20 * GIB)
+    assert device.speed is not None
+
+
+def test_a_gpu_of_another_maker_is_used_as_llama_cpp_lists_it() -> None:
+    found = [CPU, _native("Vulkan0", "AMD Radeon RX 7800 XT", "Vulkan", "gpu", 15)]
+    device = accelerator(found, MEMORY, Nvidia(), speeds())
+    assert device is not None
+    assert (device.kind, device.backend, device.free) == (Kind.GPU, "vulkan", 15 * GIB)
+    assert device.link is None  # so that nothing is planned to be moved
+
+
+def test_the_gpu_of_a_mac_has_no_more_than_what_is_free_of_the_memory_it_shares() -> None:
+    found = [_native("Metal", "Apple M2", "Metal", "gpu", 12), CPU]
+    device = accelerator(found, MEMORY, Nvidia(), {})
+    assert device is not None
+    assert (device.name, device.kind, device.backend) == ("M2", Kind.UNIFIED, "metal")
+    assert (device.free, device.total) == (10 * GIB, 16 * GIB)
+
+
+def test_a_gpu_that_is_part_of_the_processor_is_taken_where_there_is_no_other() -> None:
+    part = _native("Vulkan0", "Intel Iris Xe", "Vulkan", "igpu", 12)
+    device = accelerator([CPU, part], MEMORY, Nvidia(), {})
+    assert device is not None
+    assert (device.kind, device.free) == (Kind.UNIFIED, 10 * GIB)
+    other = _native("Vulkan1", "Intel Arc A770", "Vulkan", "gpu", 8)
+    device = accelerator([CPU, part, other], MEMORY, Nvidia(), {})
+    assert device is not None
+    assert device.native == "Vulkan1"
+
+
+def test_with_a_processor_alone_there_is_nothing_else_to_compute_on() -> None:
+    assert accelerator([CPU], MEMORY, Nvidia(), {}) is None
+
+
+def test_the_installed_llama_cpp_lists_the_processor_with_its_memory() -> None:
+    found = native_devices()
+    assert [one for one in found if one.kind == "cpu"]
+    assert all(0 <= one.free <= one.total for one in found)
+
+
+def test_a_gpu_that_is_not_used_is_never_passed_over_in_silence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", _driver())
+    device, note = own_device([CPU], gpu=False)
+    assert device.kind is not Kind.GPU
+    assert "RTX 4090 is not used" in note
+    assert "processor only" in note
+    assert "sapwood doctor" in note
+    assert "does not find it" in own_device([CPU], gpu=True)[1]

@@ -55,7 +55,7 @@ def test_on_unified_memory_and_in_ram_no_cache_is_moved_and_no_layer_left_out() 
     for device in (named("M2 16 GB"), ram(16)):
         plan = make_plan(SMALL, SMALL, Job(), on(device))
         found = {option.strategy for option in plan.options}
-        assert found == {Strategy.COLLOCATED, Strategy.IDLE_MODEL}
+        assert found == {Strategy.COLLOCATED, Strategy.IDLE_MODEL, Strategy.IDLE_AGAIN}
 
 
 def test_a_generator_alone_takes_all_of_the_cache() -> None:
@@ -88,8 +88,8 @@ def test_a_refusal_tells_what_is_needed_what_there_is_and_what_to_do() -> None:
 
 
 def test_a_margin_is_left_free() -> None:
-    assert budget_for(GPU, PROCESSOR, PROCESSOR).bytes == GPU.free - MARGIN
-    assert budget_for(GPU, PROCESSOR, PROCESSOR, limit=GIB).bytes == GIB
+    assert budget_for(GPU, PROCESSOR, None).bytes == GPU.free - MARGIN
+    assert budget_for(GPU, PROCESSOR, None, limit=GIB).bytes == GIB
 
 
 @settings(max_examples=40, deadline=None)

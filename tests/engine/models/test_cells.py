@@ -52,12 +52,23 @@ class Counting(RuleBasedStateMachine):
         for path, cells in self.paths.items():
             assert self.counted.length(path) == len(cells)
 
+    @invariant()
+    def can_be_filled_again(self) -> None:
+        again: dict[int, list[int]] = {path: [] for path in range(6)}
+        cells = 0
+        for paths, tokens in self.counted.runs():
+            cells += len(tokens)
+            for path in paths:
+                again[path] += tokens
+        assert again == self.paths
+        assert cells == self.counted.used
+
     def _append(self, paths: tuple[int, ...], count: int) -> None:
         cells = list(range(self.next, self.next + count))
         self.next += count
         for path in paths:
             self.paths[path] += cells
-        self.counted.append(paths, count)
+        self.counted.append(paths, cells)
 
 
 TestCounting = Counting.TestCase

@@ -1,0 +1,104 @@
+"""The plan of a run: what its models may take, read anew before each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from engine.errors import EngineError
+from engine.memory.devices import Device
+from engine.memory.estimate import Facts
+from engine.memory.learnt import learnt, own_device
+from engine.memory.ledger import Ledger, Promise, holders, outstanding
+from engine.memory.options import Job, Option
+from engine.memory.plan import Plan, budget_for, make_plan
+from engine.memory.record import Records
+from engine.memory.sizes import MIB, size_text
+from engine.memory.speed import loading, processor
+from engine.models.devices import can_use_gpu, native_devices
+from engine.protocol.events import Trouble
+
+Warn = Callable[[str, str], None]
+"""Told a code and a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """The models of a run and what it wants of them."""
+
+    generator: Path
+    verifier: Path | None
+    job: Job
+    limit: int | None = None
+    """Bytes that may be taken in all; None takes what is free, less a margin."""
+    force: bool = False
+    """Go on where the models do not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A way of sharing the memory that is going to be used."""
+
+    plan: Plan
+    option: Option
+    generator: Facts
+    verifier: Facts | None
+
+    @property
+    def device(self) -> Device:
+        return self.plan.budget.device
+
+
+class Planner:
+    """Plans runs of this process, and promises others what it takes."""
+
+    def __init__(self, records: Records, ledger: Ledger) -> None:
+        self.records = records
+        self.ledger = ledger
+
+    def plan(self, ask: Ask, held: Callable[[Device], int], warn: Warn) -> Planned:
+        """The quickest way that fits what is free now.
+
+        Args:
+            held: bytes of a device that this process has, which it may use again.
+
+        Raises:
+            EngineError: the models do not fit, or a file cannot be read.
+        """
+        device, note = own_device(native_devices(), gpu=can_use_gpu())
+        if note:
+            warn("device", note)
+        with self.ledger.locked():
+            others = self.ledger.others(device.name)
+            taken = sum(outstanding(promise, device) for promise in others)
+            free = max(0, device.free + held(device) - taken)
+            limit = None if ask.limit is None else min(ask.limit, free)
+            budget = budget_for(replace(device, free=free), processor(), loading(), limit)
+            backend = device.backend
+            generator = learnt(ask.generator, ask.job.cache, backend, self.records)
+            verifier = ask.verifier and learnt(ask.verifier, ask.job.cache, backend, self.records)
+            plan = make_plan(generator, verifier, ask.job, budget)
+            option = plan.chosen
+            if option is None and ask.force:
+                short = plan.least - budget.bytes
+                warn("memory", f"The models need {size_text(short)} more than may be used.")
+                enough = replace(budget, bytes=plan.least + MIB)
+                option = make_plan(generator, verifier, ask.job, enough).chosen
+            if option is None:
+                raise _refusal(plan, others)
+            self.ledger.promise(device.name, option.bytes, placed=False)
+        if option.job.context < plan.job.context:
+            warn(
+                "memory",
+                f"There is memory for paths of {option.job.context:,} tokens, not of "
+                f"{plan.job.context:,}: longer ones end there.",
+            )
+        return Planned(plan, option, generator, verifier)
+
+
+def _refusal(plan: Plan, others: list[Promise]) -> EngineError:
+    message, advice = plan.refusal
+    holding = holders(others)
+    message = f"{message} {holding}" if holding else message
+    return EngineError(Trouble.MEMORY, message, f"{advice} With --force it is tried all the same.")
