@@ -5,7 +5,13 @@
 The engine's own scheduler and verifier run on simulated models whose forward passes advance a
 virtual clock by their roofline on the named GPU (`bench/devices.toml`). The text is a seeded
 process; `--like` gives it the step lengths and scores of a recorded run. Models are f16 where both
-fit, q4_k_m otherwise; what they leave of 90 % of the memory is halved between the two caches.
+fit, q4_k_m otherwise. What they leave of 90 % of the memory goes to the two caches: halved, as
+search-and-learn does and SpecScale leaves open, split by the roofline as FastTTS does, or with as
+many cells for each.
+
+Modes: `baseline` (search-and-learn's loop), `fasttts`, `specscale`, `exact`, and on the way from
+the first to the last `plain` (each step verified once) and `deduplicate`. `fasttts` and `specscale`
+take shortcuts and so find other trees: compare goodput, which is per token of a finished path.
 
 Times are a device's alone: drawing tokens and scheduling on the host take none.
 """
@@ -18,14 +24,19 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from statistics import correlation, fmean, pstdev, quantiles
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from bench.table import markdown
 from engine import catalogue, search
+from engine.memory.roofline import Load, Speed, Split, Work, split
 from engine.models.chat import ChatTemplate
+from engine.models.host_copies import HostCopies
+from engine.models.kv_tree import KvTree, Stem
 from engine.models.sampling import Sampler
 from engine.models.simulated import SimulatedModel
 from engine.models.simulated_clock import Device, Kernel, Shape, Timing, VirtualClock
@@ -39,10 +50,18 @@ from engine.search.policy import Lineage
 from engine.verify.formats import bind
 from engine.verify.prm import Prm
 
+Memory = Literal["halves", "roofline", "tree"]
+MEMORY: dict[str, Memory] = {"fasttts": "roofline", "exact": "tree"}
+"""How a mode shares memory between the caches; `halves` unless named. `tree` gives both as many
+cells, since a verifier that reads each step once keeps the same tree as the generator."""
 WIDTH = 4
 CONTEXT = 4096
 """Tokens of the longest path; max_model_len of the FastTTS artifact."""
+TYPICAL = 1024
+"""Tokens of a path that the caches are split for."""
 STEP = 512
+HOST = 8 << 30
+"""Bytes of host memory for what leaves the generator's cache."""
 USABLE = 0.9
 """Share of the memory that models and caches may take, as is usual with vLLM."""
 PROBLEM = "A train leaves the station at noon and " * 12  # about as long as one of MATH-500
@@ -66,8 +85,32 @@ class Machine:
 
     device: Device
     shapes: tuple[Shape, Shape]
-    cells: tuple[int, int]
+    room: int
+    """Bytes for both caches."""
     precision: str
+
+    def cells(self, n: int, how: Memory) -> tuple[int, int]:
+        """Of the generator's and of the verifier's cache."""
+        first, second = self.shapes
+        share = 0.5
+        if how == "tree":
+            share = first.cell_bytes / (first.cell_bytes + second.cell_bytes)
+        elif how == "roofline" and (found := self._split(n)) is not None:
+            writing = found.written * first.cell_bytes
+            share = writing / (writing + found.verified * second.cell_bytes)
+        written = int(self.room * share)
+        return written // first.cell_bytes, (self.room - written) // second.cell_bytes
+
+    def _split(self, n: int) -> Split | None:
+        first, second = self.shapes
+        return split(
+            Work(n, TYPICAL),
+            _load(first),
+            _load(second),
+            Speed(self.device.bandwidth, self.device.flops),
+            self.room,
+            (TYPICAL * first.cell_bytes, TYPICAL * second.cell_bytes),
+        )
 
 
 def machine(tables: dict[str, Any], device: str, pair: str) -> Machine | None:
@@ -75,11 +118,19 @@ def machine(tables: dict[str, Any], device: str, pair: str) -> Machine | None:
     gpu = Device(**tables["devices"][device])
     for precision in ("f16", "q4_k_m"):
         first, second = (_shape(tables["models"][name], precision) for name in pair.split("+"))
-        left = int(gpu.memory * USABLE) - first.weights - second.weights
-        cells = (left // 2 // first.cell_bytes, left // 2 // second.cell_bytes)
-        if min(cells) >= CONTEXT:
-            return Machine(gpu, (first, second), cells, precision)
+        room = int(gpu.memory * USABLE) - first.weights - second.weights
+        if room // 2 >= CONTEXT * max(first.cell_bytes, second.cell_bytes):
+            return Machine(gpu, (first, second), room, precision)
     return None
+
+
+def _load(shape: Shape) -> Load:
+    return Load(
+        weights=int(shape.weights_read),
+        cell=shape.cell_bytes,
+        parameters=shape.body + shape.head,
+        attention=4 * shape.layers * shape.heads * shape.head_size,
+    )
 
 
 def _shape(table: dict[str, Any], precision: str) -> Shape:
@@ -104,14 +155,17 @@ class Outcome:
 
 
 def solve(
-    where: Machine, n: int, how: Mode, writer: Writer, judge: Judge, kernel: Kernel
+    where: Machine, n: int, name: str, writer: Writer, judge: Judge, kernel: Kernel
 ) -> Outcome:
-    """Beam search on one problem."""
+    """Beam search on one problem, in the mode of that name."""
+    how = mode(name)
     clock = VirtualClock()
     timings = [Timing(clock, where.device, shape, kernel) for shape in where.shapes]
     generator, verifier = (
         SimulatedModel(process, capacity=cells, paths=4 * n + 2, timing=timing)
-        for process, cells, timing in zip((writer, judge), where.cells, timings, strict=True)
+        for process, cells, timing in zip(
+            (writer, judge), where.cells(n, MEMORY.get(name, "halves")), timings, strict=True
+        )
     )
     format = bind(catalogue.load().format("seedling"), verifier.vocabulary, ChatTemplate(""))
     prm = Prm(verifier, format, PROBLEM, whole_paths=how.whole_paths)
@@ -138,6 +192,7 @@ def solve(
         past=Past(),
         mode=how,
         clock=lambda: clock.now,
+        cache=KvTree(generator, _copies(generator, clock) if how.mechanisms.host_copies else None),
     )
     for _ in scheduler.run():
         pass
@@ -155,25 +210,34 @@ def solve(
     )
 
 
+def _copies(model: SimulatedModel, clock: VirtualClock) -> HostCopies[Stem]:
+    return HostCopies(model, HOST, lambda: clock.now)
+
+
 def _tokens(lineage: Lineage, steps: dict[Lineage, StepFinished]) -> int:
     return sum(len(steps[lineage[:depth]].tokens) for depth in range(1, len(lineage) + 1))
 
 
-def row(name: str, n: int, outcomes: Sequence[Outcome]) -> list[str]:
-    """Means over problems; goodput is FastTTS's ratio of sums over problems of means over beams."""
+def goodput(outcomes: Sequence[Outcome]) -> float:
+    """FastTTS's: a ratio of sums over problems of means over finished beams."""
     tokens = sum(fmean(tokens for tokens, _ in o.beams) for o in outcomes)
     times = sum(fmean(at for _, at in o.beams) for o in outcomes)
+    return tokens / times
+
+
+def row(name: str, n: int, outcomes: Sequence[Outcome]) -> list[str]:
+    """Means over problems."""
     slots = sum(n * o.counts.decode_steps for o in outcomes)
     idle = 1 - sum(o.decoded for o in outcomes) / slots
     numbers = [
-        (c.decode_steps, c.generated, o.decoded, c.prefill, c.recomputed, o.verified)
+        (c.decode_steps, c.generated, o.decoded, c.recomputed, c.restored, o.verified)
         for o in outcomes
         for c in [o.counts]
     ]
     return [
         f"{n} {name}",
         f"{fmean(o.seconds for o in outcomes):.2f}",
-        f"{tokens / times:.1f}",
+        f"{goodput(outcomes):.1f}",
         *(f"{fmean(busy):.2f}" for busy in zip(*(o.busy for o in outcomes), strict=True)),
         *(f"{fmean(column):,.0f}" for column in zip(*numbers, strict=True)),
         f"{idle:.0%}",
@@ -182,7 +246,7 @@ def row(name: str, n: int, outcomes: Sequence[Outcome]) -> list[str]:
 
 COLUMNS = (
     "n, mode|latency s|goodput tok/s|generator s|verifier s|decode steps|generated|decoded|"
-    "prefilled|recomputed|verified|idle slots"
+    "recomputed|restored|verified|idle slots"
 )
 
 
@@ -236,39 +300,108 @@ def recorded(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     )
 
 
-def tables(options: argparse.Namespace) -> Iterator[str]:
+Table = dict[tuple[int, str], list[Outcome]]
+"""Outcomes by n and mode."""
+
+
+def solve_all(options: argparse.Namespace, device: str, pair: str) -> tuple[Machine | None, Table]:
+    """What one table holds."""
     writing, judging = recorded(options.like) if options.like else ({}, {})
-    known = tomllib.loads((Path(__file__).parent / "devices.toml").read_text("utf-8"))
-    described = False
-    for device in options.devices or known["devices"]:
-        for pair in options.pairs:
-            where = machine(known, device, pair)
+    where = machine(_known(), device, pair)
+    found: Table = {}
+    for n in options.n if where is not None else ():
+        assert where is not None
+        problems = max(1, min(options.problems, options.paths // n))
+        for name in options.modes:
+            print(f"{device} {pair} n={n} {name}", file=sys.stderr)
+            found[n, name] = [
+                solve(where, n, name, Writer(i, **writing), Judge(i, **judging), options.kernel)
+                for i in range(problems)
+            ]
+    return where, found
+
+
+def _known() -> dict[str, Any]:
+    return tomllib.loads((Path(__file__).parent / "devices.toml").read_text("utf-8"))
+
+
+def tables(options: argparse.Namespace) -> Iterator[str]:
+    asked = [(d, p) for d in options.devices or _known()["devices"] for p in options.pairs]
+    summary: list[Against] = []
+    with ProcessPoolExecutor(options.jobs) as pool:
+        found = pool.map(partial(solve_all, options), *zip(*asked, strict=True))
+        for place, ((device, pair), (where, cells)) in enumerate(zip(asked, found, strict=True)):
             if where is None:
                 yield f"**{device}, {pair}**: does not fit\n"
                 continue
-            rows: list[list[str]] = []
-            for n in options.n:
-                for name in options.modes:
-                    print(f"{device} {pair} n={n} {name}", file=sys.stderr)
-                    outcomes = [
-                        solve(
-                            where,
-                            n,
-                            mode(name),
-                            Writer(seed, **writing),
-                            Judge(seed, **judging),
-                            options.kernel,
-                        )
-                        for seed in range(options.problems)
-                    ]
-                    rows.append(row(name, n, outcomes))
-                    if not described:
-                        described = True
-                        yield text(outcomes)
-            cells = "+".join(f"{cells:,}" for cells in where.cells)
-            yield markdown(
-                f"{device}, {pair}, {where.precision}, {cells} cells", COLUMNS.split("|"), rows
-            )
+            if place == 0:
+                yield text(cells[options.n[0], options.modes[0]])
+            title = f"{device}, {pair}, {where.precision}, {where.room / 2**30:.1f} GiB of cache"
+            rows = [row(name, n, outcomes) for (n, name), outcomes in cells.items()]
+            yield markdown(title, COLUMNS.split("|"), rows)
+            summary += list(against(options.modes, f"{device} {pair}", options.n, cells))
+    if "exact" in options.modes and len(options.modes) > 1:
+        yield overview(summary)
+
+
+@dataclass(frozen=True)
+class Against:
+    """`exact` beside another mode in one cell of the tables."""
+
+    cell: str
+    other: str
+    goodput: float
+    """How many times the other's."""
+    latency: float
+    """Part of the other's that is saved."""
+
+
+def against(modes: Sequence[str], where: str, ns: Sequence[int], cell: Table) -> Iterator[Against]:
+    for n in ns:
+        for other in modes:
+            if other != "exact" and "exact" in modes:
+                mine, theirs = cell[n, "exact"], cell[n, other]
+                yield Against(
+                    f"{where} n={n}",
+                    other,
+                    goodput(mine) / goodput(theirs),
+                    1 - sum(o.seconds for o in mine) / sum(o.seconds for o in theirs),
+                )
+
+
+def overview(found: Sequence[Against]) -> str:
+    """`exact` beside the others over all cells."""
+    rows = []
+    for other in dict.fromkeys(one.other for one in found):
+        mine = [one for one in found if one.other == other]
+        ratios = [one.goodput for one in mine]
+        least = min(mine, key=lambda one: one.goodput)
+        rows.append(
+            [
+                other,
+                f"{fmean(ratios):.2f}",
+                f"{min(ratios):.2f} ({least.cell})",
+                f"{max(ratios):.2f}",
+                f"{fmean(one.latency for one in mine):.0%}",
+                f"{min(one.latency for one in mine):.0%}",
+                f"{max(one.latency for one in mine):.0%}",
+                sum(ratio < 0.99 for ratio in ratios),
+            ]
+        )
+    return markdown(
+        f"`exact` beside the others, {len(found) // max(1, len(rows))} cells",
+        [
+            "beside",
+            "goodput, mean",
+            "least",
+            "most",
+            "latency saved, mean",
+            "least",
+            "most",
+            "cells below 0.99",
+        ],
+        rows,
+    )
 
 
 def main() -> None:
@@ -276,8 +409,15 @@ def main() -> None:
     parser.add_argument("--devices", nargs="+", help="tables of bench/devices.toml; all by default")
     parser.add_argument("--pairs", nargs="+", default=PAIRS, help="GENERATOR+VERIFIER")
     parser.add_argument("--n", nargs="+", type=int, default=(8, 32))
-    parser.add_argument("--modes", nargs="+", default=("plain", "deduplicate", "exact"))
+    parser.add_argument("--modes", nargs="+", default=("baseline", "fasttts", "specscale", "exact"))
     parser.add_argument("--problems", type=int, default=4)
+    parser.add_argument(
+        "--paths",
+        type=int,
+        default=sys.maxsize,
+        help="fewer problems where n is large: at most as many as make this number of paths",
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--kernel", choices=get_args(Kernel), default="unified")
     parser.add_argument("--like", metavar="RUN", help="log of a run whose text to imitate")
     for table in tables(parser.parse_args()):

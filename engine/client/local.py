@@ -32,7 +32,8 @@ _START_LIMIT = 60.0
 
 
 class LocalEngine:
-    """Does what it is asked for in a worker process, one thing after another.
+    """Does what it is asked for in a worker process. Runs that use the same models go on side by
+    side.
 
     The worker starts with the first request and stays until the `async with` block is left, with
     its models loaded. If it is lost in the middle of a run, the run goes on in a new one, once.
@@ -55,7 +56,10 @@ class LocalEngine:
         self._hang_after = hang_after
         self._cancel_after = cancel_after
         self._runs: dict[str, Pending] = {}
-        """In the order in which the worker solves them: the first is the one it is at."""
+        """In the order in which the worker takes them up."""
+        self._careful = False
+        """Whether a worker was lost and runs are handed out one at a time, to tell whose fault it
+        is should it happen again."""
         self._asked = asyncio.Event()
         self._worker: WorkerProcess | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -116,7 +120,7 @@ class LocalEngine:
             raise RuntimeError("a LocalEngine is used inside 'async with'")
         self._runs[pending.id] = pending
         if self._worker is not None:
-            self._worker.send(pending.order())
+            self._hand_out(self._worker)
         self._asked.set()
         try:
             while True:
@@ -137,7 +141,7 @@ class LocalEngine:
         if run.ended or run.cancelled:
             return
         run.cancelled = True
-        if self._worker is not None:
+        if self._worker is not None and run.handed_out:
             self._worker.send(Cancel(run=run.id))
 
     async def _keep_a_worker(self) -> None:
@@ -157,20 +161,28 @@ class LocalEngine:
         worker = self._worker = await WorkerProcess.start(self._command)
         watch = asyncio.create_task(self._watch(worker))
         try:
-            for run in self._runs.values():
-                worker.send(run.order())
-                if run.cancelled:
-                    worker.send(Cancel(run=run.id))
+            self._hand_out(worker)
             async for message in worker.messages():
                 if isinstance(message, Report) and (run := self._runs.get(message.run)):
                     run.deliver(message.event, again=message.again)
                     if run.ended:
                         del self._runs[run.id]
+                        self._hand_out(worker)
             return await worker.loss()
         finally:
             self._worker = None
             watch.cancel()
             await worker.end()
+
+    def _hand_out(self, worker: WorkerProcess) -> None:
+        """Give the worker the runs that it should have and has not."""
+        self._careful = self._careful and bool(self._runs)
+        for run in list(self._runs.values())[: 1 if self._careful else None]:
+            if not run.handed_out:
+                run.handed_out = True
+                worker.send(run.order())
+                if run.cancelled:
+                    worker.send(Cancel(run=run.id))
 
     async def _watch(self, worker: WorkerProcess) -> None:
         """Kill a worker that does not get on with the run it is at.
@@ -183,13 +195,13 @@ class LocalEngine:
         quiet = 0.0
         while True:
             await asyncio.sleep(tick)
-            run = next(iter(self._runs.values()), None)
-            now = run and (worker.steps, run.id, run.cancelled)
+            now = worker.steps, [(run.id, run.cancelled) for run in self._runs.values()]
             quiet = quiet + tick if now == before else 0.0
             before = now
-            if run is None:
+            if not self._runs:
                 continue
-            limit = self._cancel_after if run.cancelled else self._hang_after
+            cancelled = any(run.cancelled for run in self._runs.values())
+            limit = self._cancel_after if cancelled else self._hang_after
             if quiet >= (limit if worker.started else _START_LIMIT):
                 worker.hung_after = quiet
                 worker.kill()
@@ -205,19 +217,26 @@ class LocalEngine:
                     _fail(run, "could not be started", loss)
             self._runs.clear()
             return
-        if not self._runs:
-            return
-        run = next(iter(self._runs.values()))
-        if run.cancelled:
-            run.conclude_cancelled()
-        elif loss.trouble is Trouble.MEMORY:
-            _fail(run, "was lost", loss)
-        elif run.losses:
-            _fail(run, "was lost for the second time in this run", loss)
-        else:
-            run.lost(loss.cause)
-            return
-        del self._runs[run.id]
+        handed_out = [run for run in self._runs.values() if run.handed_out]
+        lost = [run for run in handed_out if run.begun] or handed_out[:1]
+        for run in list(self._runs.values()):
+            run.handed_out = False
+            if run.cancelled:
+                run.conclude_cancelled()
+            elif run not in lost:
+                continue
+            elif len(lost) > 1:  # it may have been any of them
+                run.lost(loss.cause)
+            elif loss.trouble is Trouble.MEMORY:
+                _fail(run, "was lost", loss)
+            elif run.losses:
+                _fail(run, "was lost for the second time in this run", loss)
+            else:
+                run.losses += 1
+                run.lost(loss.cause)
+            if run.ended:
+                del self._runs[run.id]
+        self._careful = len(lost) > 1 or self._careful
 
 
 def _fail(run: Pending, what: str, loss: Loss) -> None:

@@ -29,7 +29,8 @@ class Pending(ABC):
     Attributes:
         events: what the consumer has not taken yet.
         cancelled: whether somebody asked for its end.
-        losses: how many workers were lost in it.
+        handed_out: whether a worker has it.
+        losses: how many workers were lost while they had nothing else to do.
         ended: whether its last event is in `events`.
     """
 
@@ -37,6 +38,7 @@ class Pending(ABC):
         self.id = id
         self.events: asyncio.Queue[AnyEvent] = asyncio.Queue()
         self.cancelled = False
+        self.handed_out = False
         self.losses = 0
         self.ended = False
         self._cause = ""
@@ -48,13 +50,17 @@ class Pending(ABC):
         """Where its log is."""
         return None
 
+    @property
+    def begun(self) -> bool:
+        """Whether a worker has taken it up."""
+        return self._next_seq > 0
+
     @abstractmethod
     def order(self) -> Solve | Score:
         """The message that makes a worker start the run, or go on with it after a loss."""
 
     def lost(self, cause: str) -> None:
         """Its worker was lost and it shall go on with another."""
-        self.losses += 1
         self._cause = cause
 
     def deliver(self, event: AnyEvent, *, again: bool = False) -> None:

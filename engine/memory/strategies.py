@@ -19,7 +19,7 @@ _OPENING = 0.01
 """Seconds to open a file, a cache and a graph, whatever their size (measured: 5 to 20 ms)."""
 _CELLS = 256
 """llama.cpp rounds a cache up to a multiple of this."""
-_MOST_PATHS = 255
+_MOST_PATHS = 254
 _ROWS = {Kind.RAM: 56, Kind.GPU: 512, Kind.UNIFIED: 512}
 """Tokens that `LlamaModel` has computed at once, on a processor and on a GPU."""
 
@@ -28,7 +28,7 @@ def generator_setting(
     cells: int, n: int, *, on: Kind = Kind.RAM, cache: CacheType = CacheType.F16
 ) -> Setting:
     """How the worker opens a generator for `n` paths."""
-    sequences = min(2 * n + 2, _MOST_PATHS) + 1  # written, forked from, and what was dropped
+    sequences = min(2 * n + 2, _MOST_PATHS) + 2  # written, forked from, dropped, in passing
     return Setting(cells, sequences, max(n, sequences), _ROWS[on], cache)
 
 

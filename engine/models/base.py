@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -49,6 +49,18 @@ class Vocabulary(Protocol):
         ...
 
 
+class Saved(Protocol):
+    """Part of a path's cache in host memory."""
+
+    @property
+    def length(self) -> int:
+        """Tokens."""
+        ...
+
+    @property
+    def bytes(self) -> int: ...
+
+
 class TokenModel(Protocol):
     """Weights plus a tree-shaped KV cache of `capacity` cells."""
 
@@ -76,6 +88,14 @@ class TokenModel(Protocol):
 
     def drop(self, path: int) -> None:
         """Free a path; its cells are freed when no other path holds them."""
+        ...
+
+    def save(self, path: int, start: int) -> Saved:
+        """Copy what the cache holds of a path from position `start` on to host memory."""
+        ...
+
+    def restore(self, path: int, saved: Any) -> None:
+        """Append what this model saved to a path that is as long as the other was there."""
         ...
 
     def reset(self) -> None:

@@ -44,6 +44,17 @@ class CellCount:
         for path in paths:
             self._lengths[path] = self.length(path) + len(tokens)
 
+    def tail(self, path: int, start: int) -> list[int]:
+        """The tokens of a path from position `start` on."""
+        parts: list[list[int]] = []
+        left = self.length(path) - start
+        segment = self._tips.get(path)
+        while segment is not None and left > 0:
+            parts.append(segment.tokens[max(0, len(segment.tokens) - left) :])
+            left -= len(segment.tokens)
+            segment = segment.parent
+        return [token for part in reversed(parts) for token in part]
+
     def fork(self, source: int, target: int) -> None:
         tip = self._tips.get(source)
         if tip is not None:

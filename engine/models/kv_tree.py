@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.models.base import TokenModel
+from engine.models.host_copies import HostCopies
 
 
 @dataclass(eq=False, slots=True)
 class Stem:
-    """Tokens of one node. `computed` of them (from the root on) are in the resident path."""
+    """Tokens of one node."""
 
     parent: Stem | None
     tokens: Sequence[int]
@@ -24,6 +25,14 @@ class Stem:
 
     def __post_init__(self) -> None:
         self.start = self.parent.end if self.parent else 0
+
+    @property
+    def root(self) -> Stem:
+        """The first stem of the path."""
+        stem = self
+        while stem.parent is not None:
+            stem = stem.parent
+        return stem
 
     @property
     def end(self) -> int:
@@ -41,18 +50,24 @@ class Stem:
 
 
 class KvTree:
-    """Hands out paths of one model and decides what stays in its cache."""
+    """Hands out paths of one model and decides what stays in its cache.
 
-    def __init__(self, model: TokenModel) -> None:
+    Args:
+        copies: keeps what leaves the cache in host memory.
+    """
+
+    def __init__(self, model: TokenModel, copies: HostCopies[Stem] | None = None) -> None:
         if model.max_paths < 2:
             raise ValueError("a tree needs a path to write on and one to fork from")
         self.model = model
+        self.copies = copies
         self._free = list(range(model.max_paths - 1, -1, -1))
         self._resident: dict[Stem, int] = {}
         """Evictable stems and their paths, least recently used first."""
         self.reserved = 0
         """Cells that a search has made room for and not filled yet."""
         self.evicted_tokens = 0
+        self.restored_tokens = 0
 
     def new_path(self, *, evict: bool = True) -> int | None:
         """A free path, evicting if need be and allowed; None when every path is being written."""
@@ -61,8 +76,8 @@ class KvTree:
         return self._free.pop()
 
     def missing(self, stem: Stem) -> int:
-        """Tokens that a claim of `stem` would leave to be fed."""
-        base = self.nearest(stem)
+        """Cells that will be needed to reach the end of `stem` on a path of one's own."""
+        base = stem.root if self._copied(stem) else self.nearest(stem)
         return stem.end - (self.model.length(self._resident[base]) if base else 0)
 
     def claim(
@@ -78,8 +93,9 @@ class KvTree:
             The path and the tokens still to be fed to reach the end of `stem`; None when every
             path is being written.
         """
-        base = self.nearest(stem)
-        if base is stem and not keep:
+        copied = self._copied(stem)
+        base = stem.root if copied else self.nearest(stem)
+        if base is stem and not keep and not (self.copies and stem.parent is None):
             path = self._resident.pop(stem)
             return path, stem.tail(self.model.length(path))
         if base is not None:
@@ -91,7 +107,25 @@ class KvTree:
             path = self._free.pop()
         if base is not None and base in self._resident:
             self.model.fork(self._resident[base], path)
+            if copied is not None and self.copies is not None:
+                self.restored_tokens += self.copies.bring_back(copied, path)
         return path, stem.tail(self.model.length(path))
+
+    def _copied(self, stem: Stem) -> Stem | None:
+        """The stem whose copy in host memory leads further than any that is resident.
+
+        A copy lacks the first stem of its path, which all paths share and which therefore has to
+        be in the cache.
+        """
+        if self.copies is None or stem.root not in self._resident:
+            return None
+        begun = self.model.length(self._resident[stem.root])
+        at: Stem | None = stem
+        while at is not None and at not in self._resident:
+            if self.copies.start(at) == begun:
+                return at
+            at = at.parent
+        return None
 
     def nearest(self, stem: Stem) -> Stem | None:
         """The resident stem that a claim of `stem` would start from."""
@@ -114,13 +148,16 @@ class KvTree:
 
     def forget(self, stem: Stem) -> None:
         """Nobody will build on `stem` again."""
+        if self.copies is not None:
+            self.copies.forget(stem)
         path = self._resident.pop(stem, None)
         if path is not None:
             self.drop(path)
 
     def forget_below(self, root: Stem) -> None:
         """Nobody will build on `root` or on anything that follows it."""
-        for stem in list(self._resident):
+        known = [*self._resident, *(self.copies.kept() if self.copies is not None else ())]
+        for stem in known:
             at: Stem | None = stem
             while at is not None and at is not root:
                 at = at.parent
@@ -145,16 +182,15 @@ class KvTree:
                 return False
         return True
 
-    def clear(self) -> None:
-        self.model.reset()
-        self._resident.clear()
-        self._free = list(range(self.model.max_paths - 1, -1, -1))
-
     def _evict(self, spare: Stem | None = None) -> bool:
-        for stem in self._resident:
+        # The first stem of a path goes last: as long as anything follows it, nothing is gained.
+        for stem in sorted(self._resident, key=lambda stem: stem.parent is None):
             if stem is not spare:
                 before = self.model.used
-                self.forget(stem)
+                path = self._resident.pop(stem)
+                if self.copies is not None and stem.root in self._resident:
+                    self.copies.keep(stem, path, self.model.length(self._resident[stem.root]))
+                self.drop(path)
                 self.evicted_tokens += before - self.model.used
                 return True
         return False

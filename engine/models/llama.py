@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import llama_cpp
@@ -34,14 +35,33 @@ _TYPES: dict[CacheType, int] = {
     "q8_0": llama_cpp.GGML_TYPE_Q8_0,
     "q4_0": llama_cpp.GGML_TYPE_Q4_0,
 }
-MAX_PATHS = 255
-"""llama.cpp can tell 256 sequences apart; one of them holds what was dropped."""
+MAX_PATHS = 254
+"""llama.cpp can tell 256 sequences apart; one of them holds what was dropped, one is for passing
+use."""
 _EXACT_ROWS = 56
 """Tokens a CPU computes at once. From 64 on, llama.cpp's attention sums in another way, and the
 same path would get other logits in a large batch than in a small one."""
 _LITTER = 2048
 """Dropped cells that are left where they are."""
 _ABORTED = 2
+_ALL: Any = -1
+"""llama.cpp's word for all sequences."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCells:
+    """The end of a path in the host's memory."""
+
+    tokens: list[int]
+    content: np.ndarray
+
+    @property
+    def length(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def bytes(self) -> int:
+        return self.content.nbytes
 
 
 class LlamaModel:
@@ -80,7 +100,12 @@ class LlamaModel:
         self.trained_context = weights.trained_context
         self.max_paths = min(paths, MAX_PATHS)
         self._weights = weights
-        self._outputs = max(outputs, self.max_paths + 1)  # llama.cpp takes no fewer
+        self._exact = weights.layers == 0
+        """Whether a path's logits do not depend on what it is computed with: on a CPU they can be
+        kept so."""
+        self._litter = self.max_paths
+        self._scratch: Any = self.max_paths + 1
+        self._outputs = max(outputs, self.max_paths + 2)  # llama.cpp takes no fewer
         self._batch_size = max(batch, self._outputs)
         self._params = self._context_params(capacity, threads, _TYPES[cache])
         self._stop = stop
@@ -91,7 +116,7 @@ class LlamaModel:
         """The cache's content while asleep, unless it is to be computed again."""
         self._later: list[Callable[[], object]] = []
         """Forks and drops of a saved cache, for when it is back."""
-        self._batch = _Batch(self._batch_size)
+        self._batch = _Batch(self._batch_size + 1)
         self._width = weights.width
         self._gives_hidden = False
         self._context: Any = None
@@ -102,11 +127,11 @@ class LlamaModel:
     def _context_params(self, capacity: int, threads: int | None, cache: int) -> Any:
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = capacity
-        params.n_batch = params.n_ubatch = self._batch_size
-        if self._weights.layers == 0:
-            params.n_ubatch = min(self._batch_size, _EXACT_ROWS)
+        params.n_batch = params.n_ubatch = self._batch_size + 1
+        if self._exact:
+            params.n_ubatch = min(params.n_batch, _EXACT_ROWS)
             params.op_offload = False
-        params.n_seq_max = self.max_paths + 1
+        params.n_seq_max = self.max_paths + 2
         params.n_outputs_max = self._outputs
         params.kv_unified = True
         params.swa_full = True
@@ -236,9 +261,8 @@ class LlamaModel:
         length = self._cells.length(path)
         freed = self._cells.drop(path)
         if freed:
-            litter = self.max_paths
-            self._change(lambda: self._copy(path, litter, length - freed))
-        self._change(lambda: llama_cpp.llama_memory_seq_rm(self._memory, path, -1, -1))
+            self._change(lambda: self._copy(path, self._litter, length - freed))
+        self._change(lambda: self._clear(path))
 
     def _copy(self, source: int, target: int, start: int = -1) -> None:
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, start, -1)
@@ -250,10 +274,56 @@ class LlamaModel:
         elif self._saved is not None:
             self._later.append(change)
 
+    def save(self, path: int, start: int) -> SavedCells:
+        self.wake()
+        self._copy(path, self._scratch, start)
+        size = llama_cpp.llama_state_seq_get_size(self._context, self._scratch)
+        content = np.empty(size, np.uint8)
+        llama_cpp.llama_state_seq_get_data(self._context, _bytes_of(content), size, self._scratch)
+        self._clear(self._scratch)
+        return SavedCells(self._cells.tail(path, start), content)
+
+    def restore(self, path: int, saved: SavedCells) -> None:
+        self.wake()
+        self._sweep(len(saved.tokens))
+        self._read_back(saved.content, self._scratch)
+        self._copy(self._scratch, path)
+        self._clear(self._scratch)
+        self._cells.append((path,), saved.tokens)
+
+    def _read_back(self, content: np.ndarray, sequence: Any) -> None:
+        size = content.nbytes
+        read = llama_cpp.llama_state_seq_set_data(self._context, _bytes_of(content), size, sequence)
+        if read != size:
+            raise EngineError(
+                Trouble.ENGINE, f"llama.cpp cannot read back a part of the cache of {self.name}."
+            )
+
+    def _clear(self, sequence: int) -> None:
+        llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+
     def _free_dropped(self) -> None:
         """Free all dropped cells."""
-        llama_cpp.llama_memory_seq_rm(self._memory, self.max_paths, -1, -1)
+        self._clear(self._litter)
+        if self._exact and self._taken != self._cells.used:
+            self._close_gaps()
         self._taken = self._cells.used
+
+    def _close_gaps(self) -> None:
+        """Put the cells side by side in the order they have.
+
+        llama.cpp would fill the gaps with tokens of paths that have others far behind them.
+        """
+        size = llama_cpp.llama_state_seq_get_size(self._context, _ALL)
+        content = np.empty(size, np.uint8)
+        llama_cpp.llama_state_seq_get_data(self._context, _bytes_of(content), size, _ALL)
+        if (
+            llama_cpp.llama_state_seq_set_data(self._context, _bytes_of(content), size, _ALL)
+            != size
+        ):
+            raise EngineError(
+                Trouble.ENGINE, f"llama.cpp cannot read back its cache of {self.name}."
+            )
 
     def _sweep(self, needed: int) -> None:
         """Free dropped cells when they are in the way of `needed` new ones, or too many."""
@@ -288,7 +358,8 @@ class LlamaModel:
         # batch may have no more tokens than the output buffer has rows.
         self._give_hidden(True)
         parts: list[np.ndarray] = []
-        for piece in pieces(spans, self._outputs, self._outputs):
+        most = self._outputs - 1  # a row of company may be added
+        for piece in pieces(spans, most, most):
             self._compute(piece)
             rows = self._batch.wanted_rows()
             pointer = llama_cpp.llama_get_embeddings(self._context)
@@ -315,11 +386,18 @@ class LlamaModel:
     def _compute(self, spans: Sequence[Span]) -> None:
         """Append spans that fit into one batch."""
         self._batch.clear()
-        self._sweep(sum(len(span.tokens) for span in spans))
+        count = sum(len(span.tokens) for span in spans)
+        self._sweep(count)
         for span in spans:
             self._batch.add(span, self._cells.length(span.paths[0]))
             self._cells.append(span.paths, span.tokens)
+        # llama.cpp multiplies a single row in another way than several, with other last bits.
+        single = self._exact and count % _EXACT_ROWS == 1 and self._taken < self.capacity
+        if single:
+            self._batch.add(Span((self._scratch,), (spans[-1].tokens[-1],), ()), 0)
         status = llama_cpp.llama_decode(self._context, self._batch.native)
+        if single:
+            self._clear(self._scratch)
         if status == _ABORTED or self._stop.is_set:
             raise Interrupted
         if status != 0:

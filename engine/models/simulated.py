@@ -6,6 +6,7 @@ The scheduler and the verifier run on it as on a real one, only faster and on an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -35,6 +36,19 @@ class Process(Protocol[S]):
     def logits(self, states: Sequence[S]) -> np.ndarray:
         """float32, one row of the vocabulary's size for each state."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """A path's end in the host's memory."""
+
+    tokens: list[int]
+    bytes: int
+    state: Any
+
+    @property
+    def length(self) -> int:
+        return len(self.tokens)
 
 
 class SimulatedModel:
@@ -82,6 +96,26 @@ class SimulatedModel:
         self._check(path)
         self._cells.drop(path)
         self._states.pop(path, None)
+
+    def save(self, path: int, start: int) -> SavedState:
+        self._check(path)
+        tokens = self._cells.tail(path, start)
+        cell = self._timing.shape.cell_bytes if self._timing is not None else 1
+        saved = SavedState(tokens, len(tokens) * cell, self._states[path])
+        self._transfer(saved.bytes)
+        return saved
+
+    def restore(self, path: int, saved: SavedState) -> None:
+        self._check(path)
+        self._cells.append((path,), saved.tokens)
+        if self.used > self.capacity:
+            raise ValueError(f"{self.used} cells do not fit into {self.capacity}")
+        self._states[path] = saved.state
+        self._transfer(saved.bytes)
+
+    def _transfer(self, bytes: int) -> None:
+        if self._timing is not None:
+            self._timing.transfer(bytes)
 
     def reset(self) -> None:
         self._cells = CellCount()

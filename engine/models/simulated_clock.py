@@ -121,3 +121,9 @@ class Timing:
         self.tokens += tokens
         self.busy += seconds
         self.clock.now += seconds
+
+    def transfer(self, bytes: int) -> None:
+        """Account for moving bytes between the device and the host."""
+        seconds = bytes / self.device.link
+        self.busy += seconds
+        self.clock.now += seconds

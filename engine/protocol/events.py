@@ -203,6 +203,10 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens fed to the generator without sampling: prompt, and paths computed again."""
     recomputed_tokens: int = 0
     """Of `prefill_tokens`, those whose cache had been dropped."""
+    evicted_tokens: int = 0
+    """Tokens whose cache was dropped, or moved to host memory, to make room."""
+    restored_tokens: int = 0
+    """Tokens whose cache came back from host memory."""
     draft_tokens: int = 0
     """Of `generated_tokens`, those sampled ahead of a decision."""
     dropped_tokens: int = 0

@@ -42,6 +42,10 @@ class Batch:
     spans: list[Span]
     strands: list[Strand]
 
+    @property
+    def tokens(self) -> int:
+        return sum(len(span.tokens) for span in self.spans)
+
 
 class Scheduler:
     """Runs a policy to its end.
@@ -82,6 +86,7 @@ class Scheduler:
         self._cache = cache or KvTree(generator)
         self._tree = ReasoningTree(prompt, seed, limits)
         self._waiting = Waiting(how.prefix_order)
+        self._begun = False
         self._step_times = StepTimes()
         self.counts = Counts()
         self._verification = (
@@ -114,7 +119,7 @@ class Scheduler:
 
     @property
     def done(self) -> bool:
-        return not self._tree.groups
+        return self._begun and not self._tree.groups
 
     def frontier(self) -> list[Candidate]:
         """Finished nodes that nothing was built on yet; what there is when time runs out."""
@@ -122,7 +127,6 @@ class Scheduler:
 
     def run(self) -> Iterator[None]:
         """Do the search, yielding after every pass, when the caller may stop it for good."""
-        self.begin()
         while not self.done:
             batch = self.prepare()
             if batch is not None:
@@ -132,31 +136,20 @@ class Scheduler:
             self.settle()
             yield
 
-    def begin(self) -> bool:
-        """Compute the prompt once for all paths and open the first groups.
+    def prepare(self) -> Batch | None:
+        """Choose who is decoded in the next pass, and make sure that it fits.
 
         Returns:
-            False if other searches leave no room for it now.
+            None if there is nothing to decode, or no room while other searches go on.
         """
-        root = self._tree.root
-        if not self._cache.make_room(self._cache.missing(root)) and not self._cache.alone(0):
-            return False
-        claimed = self._cache.claim(root)
-        if claimed is None:
-            return False
-        path, feed = claimed
-        if len(feed) > 1:
-            self._emit(events.Phase(name="prefill", model=self._generator.name))
-            # The last token is left to each path, which draws from what follows it.
-            self._generator.forward([Span((path,), feed[:-1], ())])
-            self.counts.prefill += len(feed) - 1
-        self._cache.settle(path, root)
-        self._emit(events.Phase(name="searching"))
-        self._open(self._policy.start())
-        return True
+        if not self._begun and not self._begin():
+            return None
+        evicted = self._cache.evicted_tokens
+        batch = self._prepare()
+        self.counts.evicted += self._cache.evicted_tokens - evicted
+        return batch
 
-    def prepare(self) -> Batch | None:
-        """Choose who is decoded in the next pass, and make sure that it fits."""
+    def _prepare(self) -> Batch | None:
         self._admit()
         if not self._waiting:
             self._speculation.start(self._strands)
@@ -210,13 +203,47 @@ class Scheduler:
             for opened in ready:
                 self._decide(opened)
 
-    def hush(self) -> None:
-        """Drop all drafts that are written and start no more: others need the rows."""
-        self._speculation.enabled = False
-        while self._spare():
+    def speculate(self, allowed: bool) -> None:
+        """Draft, if the mode says so, or drop all drafts at once because others need the rows."""
+        self._speculation.allowed = allowed
+        while not allowed and self._spare():
             pass
 
+    def close(self) -> None:
+        """Leave nothing in the caches."""
+        self._strands.stop([node for strand in self._strands for node in strand.members])
+        self._cache.forget_below(self._tree.root)
+        if self._verification is not None:
+            self._verification.close()
+
     # -- opening and admitting ------------------------------------------------------------------
+
+    def _begin(self) -> bool:
+        """Compute the prompt once for all paths and open the first groups.
+
+        Returns:
+            False if other searches leave no room for it now.
+        """
+        root = self._tree.root
+        if not self._cache.make_room(self._cache.missing(root)) and not self._cache.alone(0):
+            return False
+        claimed = self._cache.claim(root)
+        if claimed is None:
+            return False
+        path, feed = claimed
+        if len(feed) > 1:
+            self._emit(events.Phase(name="prefill", model=self._generator.name))
+            # The last token is left to each path, which draws from what follows it.
+            before = self._clock()
+            self._generator.forward([Span((path,), feed[:-1], ())])
+            if self._cache.copies is not None:
+                self._cache.copies.computed(len(feed) - 1, self._clock() - before)
+            self.counts.prefill += len(feed) - 1
+        self._cache.settle(path, root)
+        self._emit(events.Phase(name="searching"))
+        self._open(self._policy.start())
+        self._begun = True
+        return True
 
     def _open(self, groups: Sequence[Group]) -> list[Node]:
         """Open groups; returns those of their nodes that were drafts."""

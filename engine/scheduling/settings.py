@@ -139,7 +139,9 @@ class Counts:
     drafted: int = 0
     dropped: int = 0
     prefill: int = 0
+    evicted: int = 0
     recomputed: int = 0
+    restored: int = 0
     decode_steps: int = 0
     """Passes."""
     nodes: int = 0

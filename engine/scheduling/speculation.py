@@ -49,7 +49,12 @@ class Speculation:
         self._short = False
         """Whether drafts had to leave for want of memory since the last decision."""
         self.drafts = Drafts()
-        self.enabled = mechanisms.drafts
+        self.allowed = True
+        """Whether nobody else needs the rows."""
+
+    @property
+    def enabled(self) -> bool:
+        return self.allowed and self._mechanisms.drafts
 
     def changed(self) -> None:
         """Nodes were finished, scored or opened: what is worth drafting may be something else."""

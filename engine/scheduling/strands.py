@@ -77,10 +77,12 @@ class Strands:
         needed = writing + self._cache.missing(stem) + headroom
         if not self._cache.make_room(needed, evict=not draft) and not self._cache.alone(0):
             return False
+        restored = self._cache.restored_tokens
         claimed = self._cache.claim(stem, keep=keep, evict=not draft)
         if claimed is None:
             return False
         path, feed = claimed
+        self._counts.restored += self._cache.restored_tokens - restored
         self._counts.prefill += len(feed) - 1
         self._counts.recomputed += len(feed) - 1
         for node in siblings:

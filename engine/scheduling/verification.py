@@ -152,6 +152,10 @@ class Verification:
             if node.judged is not None:
                 self._prm.release(node.judged)
 
+    def close(self) -> None:
+        """Leave nothing in the verifier's cache."""
+        self._prm.close()
+
     def _judged_before(self, node: Node) -> Judged:
         if node.parent is None:
             return self._prm.root

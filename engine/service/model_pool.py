@@ -119,6 +119,12 @@ class ModelPool:
                 self.close()
             raise
 
+    def watch(self, stop: StopSignal) -> None:
+        """Have all models give up computing when `stop` is set, from now on."""
+        for held in self._held.values():
+            if held.model is not None:
+                held.model.watch(stop)
+
     def close(self) -> None:
         """Give all memory back."""
         for role in list(self._held):

@@ -85,6 +85,11 @@ class Run:
         self._last_node: Lineage = ()
         self.past: Past = self._history.past
 
+    @property
+    def events(self) -> int:
+        """Events published so far."""
+        return self._next_seq
+
     def start(self, cause: str = "") -> None:
         """Emit how the run begins: as a new one, or by telling again what its log holds.
 

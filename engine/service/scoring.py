@@ -37,6 +37,11 @@ class Scoring:
         self._seq = 0
         self._begin = time.monotonic()
 
+    @property
+    def events(self) -> int:
+        """Events told so far."""
+        return self._seq
+
     def emit(self, event: Event) -> None:
         """Send an event to the client."""
         self.beat()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import partial
 
 import psutil
@@ -23,6 +23,7 @@ from engine.protocol.events import (
     Warned,
 )
 from engine.scheduling.scheduler import Scheduler
+from engine.scheduling.together import Together
 from engine.search.policy import Candidate, Policy
 from engine.service.measuring import over_budget
 from engine.service.model_pool import Opened
@@ -41,6 +42,7 @@ class Searching:
         run: Run,
         policy: Policy,
         scheduler: Scheduler,
+        together: Together,
         models: Opened,
         verifier: Prm | None,
         started: float,
@@ -48,6 +50,7 @@ class Searching:
         self._run = run
         self._policy = policy
         self._scheduler = scheduler
+        self._together = together
         self._models = models
         self._verifier = verifier
         self._started = started
@@ -60,10 +63,10 @@ class Searching:
         self._method: answers.Method = settings.choose or search.CHOICES[settings.policy]
         self._aggregate = partial(search.aggregate, settings.aggregate)
 
-    def finish(self) -> None:
-        """Search, then give the final answer, or the best there is."""
+    def to_the_end(self) -> Iterator[None]:
+        """Search, then give the final answer, or the best there is; yields after every pass."""
         run = self._run
-        stop = self._search()
+        stop = yield from self._search()
         self._report()
         run.emit(Phase(name="checking"))
         done: Sequence[Candidate] = self._scheduler.completed
@@ -72,23 +75,23 @@ class Searching:
         self._answer(done or self._scheduler.frontier())
         run.emit(RunFinished(stop=stop, counters=self._counters()))
 
-    def _search(self) -> Stop:
+    def _search(self) -> Generator[None, None, Stop]:
         limit = self._run.request.time_limit
-        passes = self._scheduler.run()
-        while True:
+        while not self._scheduler.done:
             if self._run.stop.is_set:
                 return Stop.CANCELLED
             if limit is not None and time.monotonic() - self._started >= limit:
                 return Stop.TIME
             try:
-                if next(passes, passes) is passes:
-                    return Stop.COMPLETE
+                self._together.advance(self._scheduler)
             except Interrupted:
                 return Stop.CANCELLED
             self._run.beat()
             if time.monotonic() - self._last_report >= _REPORT_EVERY:
                 self._report()
                 self._answer_so_far()
+            yield
+        return Stop.COMPLETE
 
     def _report(self) -> None:
         now = time.monotonic()
@@ -156,6 +159,8 @@ class Searching:
             dropped_tokens=counts.dropped,
             prefill_tokens=counts.prefill,
             recomputed_tokens=counts.recomputed,
+            evicted_tokens=counts.evicted,
+            restored_tokens=counts.restored,
             verified_tokens=self._verifier.fed_tokens if self._verifier else 0,
             verifier_tree_tokens=self._verifier.unique_tokens() if self._verifier else 0,
             decode_steps=counts.decode_steps,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
 
@@ -21,12 +22,13 @@ from engine.scheduling.settings import MODES, Limits, Mode
 from engine.search.policy import Policy
 from engine.service.announcing import announce
 from engine.service.judge import Judge, find_judge
-from engine.service.model_pool import Loading, ModelPool, Opened
+from engine.service.model_pool import Loading, ModelPool
 from engine.service.planning import Ask, Warn
 from engine.service.run import Run
 from engine.service.scorer import Scorer
 from engine.service.scoring import Scoring
 from engine.service.searching import Searching
+from engine.service.shared import Shared
 from engine.verify.prm import Prm
 
 INSTRUCTION = "Please reason step by step, and put your final answer within \\boxed{}."
@@ -34,65 +36,100 @@ DEFAULT_CONTEXT = 2048
 
 
 class Solver:
-    """Runs requests one after another, keeping the models they share."""
+    """Runs requests, those that use the same models side by side."""
 
     def __init__(self, pool: ModelPool | None = None) -> None:
         self._pool = pool or ModelPool()
         self._scorer = Scorer()
+        self._shared: Shared | None = None
+        """What the runs that are going on have in common."""
 
     def close(self) -> None:
         """Give all memory back."""
+        self._shared = None
         self._pool.close()
         self._scorer.close()
 
-    def score(self, scoring: Scoring) -> None:
-        """Emit the scores of a solution, and `RunFinished` last.
+    def score(self, scoring: Scoring) -> Generator[None]:
+        """Emit the scores of a solution, and `RunFinished` last, when no search is going on.
 
         Raises:
             EngineError: it cannot be scored.
         """
+        while self._shared is not None and not scoring.stop.is_set:
+            yield
+        if scoring.stop.is_set:
+            scoring.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
+            return
         self._pool.close()
         self._scorer.score(scoring)
 
-    def solve(self, run: Run) -> None:
-        """Emit everything that happens in `run`, `RunFinished` last.
+    def solve(self, run: Run) -> Generator[None]:
+        """Emit everything that happens in `run`, `RunFinished` last; yields after every pass.
 
         Raises:
             EngineError: the run cannot go on.
         """
         started = time.monotonic()
-        self._scorer.close()
         request = run.request
         policy = _policy(request)
-        mode = MODES[request.search.mode]
         judge = _judge(request) if policy.guided else None
+        ask = _ask(request, judge)
+        while self._shared is not None and not self._shared.suits(ask) and not run.stop.is_set:
+            yield
         try:
-            models = self._pool.open(_ask(request, judge), run.stop, *_listeners(run))
+            shared = self._join(run, ask)
         except Interrupted:
             run.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
             return
-        if models.turns is not None:
-            mode = _in_turns(mode)
-        generator = models.generator
-        verifier = _prm(request, models, judge) if judge else None
-        prompt = _prompt(request, generator, models.template)
-        context = min(_context(request), generator.trained_context, generator.capacity)
-        _check_length(len(prompt), context)
-        scheduler = Scheduler(
-            generator,
-            verifier,
-            policy,
-            _sampler(request),
-            prompt=prompt,
-            seed=request.seed,
-            limits=Limits(request.search.step_tokens, context),
-            emit=run.emit,
-            past=run.past,
-            mode=mode,
-        )
-        if mode.shortcuts.any:
-            run.emit(_approximate(request.search.mode))
-        Searching(run, policy, scheduler, models, verifier, started).finish()
+        verifier = _prm(request, shared, judge) if judge else None
+        scheduler = _scheduler(run, policy, shared, verifier)
+        shared.add(scheduler, run.stop)
+        try:
+            searching = Searching(
+                run, policy, scheduler, shared.together, shared.models, verifier, started
+            )
+            yield from searching.to_the_end()
+        finally:
+            shared.remove(scheduler)
+            if shared.empty and self._shared is shared:
+                self._shared = None
+
+    def _join(self, run: Run, ask: Ask) -> Shared:
+        """Take part in what is going on, or have the models opened."""
+        if run.stop.is_set:
+            raise Interrupted
+        if self._shared is not None:
+            return self._shared
+        self._scorer.close()
+        models = self._pool.open(ask, run.stop, *_listeners(run))
+        shared = Shared(ask, models, self._pool.watch)
+        self._shared = shared
+        return shared
+
+
+def _scheduler(run: Run, policy: Policy, shared: Shared, verifier: Prm | None) -> Scheduler:
+    request = run.request
+    generator = shared.models.generator
+    mode = MODES[request.search.mode]
+    if mode.shortcuts.any:
+        run.emit(_approximate(request.search.mode))
+    prompt = _prompt(request, generator, shared.models.template)
+    context = min(_context(request), generator.trained_context, generator.capacity)
+    _check_length(len(prompt), context)
+    return Scheduler(
+        generator,
+        verifier,
+        policy,
+        _sampler(request),
+        prompt=prompt,
+        seed=request.seed,
+        limits=Limits(request.search.step_tokens, context),
+        emit=run.emit,
+        past=run.past,
+        mode=mode if shared.models.turns is None else _in_turns(mode),
+        cache=shared.cache,
+    )
 
 
 def _ask(request: SolveRequest, judge: Judge | None) -> Ask:
@@ -118,8 +155,8 @@ def _listeners(run: Run) -> tuple[Loading, Warn]:
     return partial(announce, run), warn
 
 
-def _prm(request: SolveRequest, models: Opened, judge: Judge) -> Prm:
-    model, template = models.verifier, models.verifier_template
+def _prm(request: SolveRequest, shared: Shared, judge: Judge) -> Prm:
+    model, template = shared.models.verifier, shared.models.verifier_template
     assert model is not None
     assert template is not None
     return Prm(
@@ -127,6 +164,7 @@ def _prm(request: SolveRequest, models: Opened, judge: Judge) -> Prm:
         judge.bound(model, template),
         request.problem.strip(),
         whole_paths=MODES[request.search.mode].whole_paths,
+        cache=shared.verifier_cache,
     )
 
 

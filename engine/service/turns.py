@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from engine.models.base import Span, TokenModel, Vocabulary
+from engine.models.base import Saved, Span, TokenModel, Vocabulary
 
 
 class Sleeper(TokenModel, Protocol):
@@ -102,6 +102,14 @@ class InTurn:
 
     def drop(self, path: int) -> None:
         self._model.drop(path)
+
+    def save(self, path: int, start: int) -> Saved:
+        self._turns.give(self._model)
+        return self._model.save(path, start)
+
+    def restore(self, path: int, saved: Any) -> None:
+        self._turns.give(self._model)
+        self._model.restore(path, saved)
 
     def reset(self) -> None:
         self._model.reset()

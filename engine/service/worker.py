@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import NoReturn, Protocol
 
@@ -48,16 +48,18 @@ PULSE = 1.0
 class Solver(Protocol):
     """What solves a run."""
 
-    def solve(self, run: Run) -> None:
+    def solve(self, run: Run) -> Iterator[None]:
         """Emit everything that happens in `run`, `RunFinished` last.
+
+        Yields now and then, when other work may be given its turn.
 
         Raises:
             EngineError: the run cannot go on.
         """
         ...
 
-    def score(self, scoring: Scoring) -> None:
-        """Emit the scores, and `RunFinished` last.
+    def score(self, scoring: Scoring) -> Iterator[None]:
+        """Emit the scores, and `RunFinished` last. Yields as `solve` does.
 
         Raises:
             EngineError: it cannot be scored.
@@ -74,6 +76,11 @@ class Work(Protocol):
 
     finished: bool
     stop: StopSignal
+
+    @property
+    def events(self) -> int:
+        """Events told so far."""
+        ...
 
     def emit(self, event: Event) -> None: ...
 
@@ -110,6 +117,7 @@ class _Worker:
         self._solver: Solver | None = None
         self._waiting: queue.SimpleQueue[Solve | Score] = queue.SimpleQueue()
         self._stops: dict[str, StopSignal] = {}
+        self._dropped: RunFailed | None = None
         self._progress = 0
         self._busy = False
 
@@ -132,17 +140,24 @@ class _Worker:
 
     def solve_all(self) -> None:
         self._channel.send(Hello(version=VERSION, pid=os.getpid()))
+        going: list[Iterator[None]] = []
         while True:
-            order = self._waiting.get()
-            self._busy = True
+            self._busy = bool(going)
+            while not going or not self._waiting.empty():
+                going.append(self._do(self._waiting.get()))
+                self._busy = True
+            going = [work for work in going if next(work, _ENDED) is not _ENDED]
+
+    def _do(self, order: Solve | Score) -> Iterator[None]:
+        try:
             if isinstance(order, Solve):
-                self._solve(order)
+                yield from self._solve(order)
             else:
-                self._score(order)
-            self._busy = False
+                yield from self._score(order)
+        finally:
             del self._stops[order.run]
 
-    def _solve(self, order: Solve) -> None:
+    def _solve(self, order: Solve) -> Iterator[None]:
         stop = self._stops[order.run]
         send = partial(self._report, order.run)
         try:
@@ -160,33 +175,44 @@ class _Worker:
         try:
             run.start(order.cause)
             if not run.finished:
-                self._finish(run, lambda solver: solver.solve(run))
+                yield from self._finish(run, lambda solver: solver.solve(run))
         finally:
             run.close()
 
-    def _score(self, order: Score) -> None:
+    def _score(self, order: Score) -> Iterator[None]:
         send = partial(self._report, order.run)
         scoring = Scoring(order.request, send, self._stops[order.run], self._beat)
-        self._finish(scoring, lambda solver: solver.score(scoring))
+        yield from self._finish(scoring, lambda solver: solver.score(scoring))
 
-    def _finish(self, work: Work, do: Callable[[Solver], None]) -> None:
+    def _finish(self, work: Work, do: Callable[[Solver], Iterator[None]]) -> Iterator[None]:
         """Bring `work` to its last event."""
         if work.stop.is_set:  # cancelled before its turn
             work.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
             return
         failure: RunFailed | None = None
         try:
-            do(self._ready_solver())
+            failure = yield from self._do_with(self._ready_solver(), work, do)
         except EngineError as error:
             failure = _failure(error)
         except MemoryError:
-            failure = _OUT_OF_MEMORY
-            self._drop_solver()
+            failure = self._drop_solver(_OUT_OF_MEMORY)
         except Exception as error:
-            failure = _defect(f"{type(error).__name__}: {error}")
-            self._drop_solver()
+            failure = self._drop_solver(_defect(f"{type(error).__name__}: {error}"))
         if not work.finished:
             work.emit(failure or _defect("the search ended without an ending"))
+
+    def _do_with(
+        self, solver: Solver, work: Work, do: Callable[[Solver], Iterator[None]]
+    ) -> Generator[None, None, RunFailed | None]:
+        """Work; returns why it failed if other work took the solver down with it."""
+        told = work.events
+        for _ in do(solver):
+            yield
+            if self._solver is not solver:
+                if work.events > told:
+                    return self._dropped
+                return (yield from self._do_with(self._ready_solver(), work, do))
+        return None
 
     def _ready_solver(self) -> Solver:
         if self._solver is None:
@@ -201,12 +227,18 @@ class _Worker:
                 ) from error
         return self._solver
 
-    def _drop_solver(self) -> None:
-        """Trust nothing that the solver holds after memory ran out or a defect showed."""
+    def _drop_solver(self, cause: RunFailed) -> RunFailed:
+        """Trust nothing that the solver holds after memory ran out or a defect showed.
+
+        Returns:
+            `cause`, of which all work that is going on fails.
+        """
         traceback.print_exc()
+        self._dropped = cause
         if self._solver is not None:
             self._solver.close()
             self._solver = None
+        return cause
 
     def _beat(self) -> None:
         self._progress += 1
@@ -214,6 +246,8 @@ class _Worker:
     def _report(self, run: str, event: AnyEvent, *, again: bool = False) -> None:
         self._channel.send(Report(run=run, event=event, again=again))
 
+
+_ENDED = object()
 
 _OUT_OF_MEMORY = RunFailed(
     trouble=Trouble.MEMORY,

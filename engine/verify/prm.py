@@ -121,6 +121,10 @@ class Prm:
         if judged.users == 0:
             self._tree.forget(judged.stem)
 
+    def close(self) -> None:
+        """Leave nothing in the cache."""
+        self._tree.forget_below(self.root.stem)
+
     def unique_tokens(self) -> int:
         """Tokens of the tree, counting equal beginnings once: the least that had to be fed."""
         count = 0

@@ -33,6 +33,17 @@ class TreeCache(Cache):
         """Bytes of all layers, once they are allocated."""
         return sum(layer.nbytes for layer in self.layers)
 
+    def copy_out(self, cells: torch.Tensor) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """What some cells hold, layer by layer, in the host's memory."""
+        return [layer.copy_out(cells) for layer in self.layers]
+
+    def copy_in(
+        self, cells: torch.Tensor, content: list[tuple[torch.Tensor, torch.Tensor]]
+    ) -> None:
+        """Put back what was copied out, into these cells."""
+        for layer, (keys, values) in zip(self.layers, content, strict=True):
+            layer.copy_in(cells, keys, values)
+
     def move(self, device: torch.device) -> None:
         """Have all layers' cells in another memory."""
         for layer in self.layers:
@@ -83,6 +94,22 @@ class _Layer(CacheLayerMixin):
     def move(self, device: torch.device) -> None:
         if self.keys is not None and self.values is not None:
             self.keys, self.values = self.keys.to(device), self.values.to(device)
+
+    def copy_out(self, cells: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        assert self.keys is not None
+        assert self.values is not None
+        places = cells.to(self.keys.device)
+        return (
+            self.keys.index_select(1, places).cpu(),
+            self.values.index_select(1, places).cpu(),
+        )
+
+    def copy_in(self, cells: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
+        assert self.keys is not None
+        assert self.values is not None
+        places = cells.to(self.keys.device)
+        self.keys.index_copy_(1, places, keys.to(self.keys.device))
+        self.values.index_copy_(1, places, values.to(self.values.device))
 
     def get_seq_length(self) -> int:
         return 0  # positions and masks are always given, so no model counts on this

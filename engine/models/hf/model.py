@@ -8,6 +8,7 @@ is stored and computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,19 @@ from engine.models.hf.weights import HfWeights
 from engine.models.pieces import pieces
 from engine.models.stop import StopSignal
 from engine.protocol.events import Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class SavedCells:
+    """The end of a path in the host's memory."""
+
+    length: int
+    content: list[tuple[torch.Tensor, torch.Tensor]]
+    """Keys and values, layer by layer."""
+
+    @property
+    def bytes(self) -> int:
+        return sum(keys.nbytes + values.nbytes for keys, values in self.content)
 
 
 class HfModel:
@@ -69,6 +83,16 @@ class HfModel:
 
     def drop(self, path: int) -> None:
         self._cells.shorten(path, 0)
+
+    def save(self, path: int, start: int) -> SavedCells:
+        cells = torch.from_numpy(self._cells.of(path)[start:])
+        return SavedCells(len(cells), self._cache.copy_out(cells))
+
+    def restore(self, path: int, saved: SavedCells) -> None:
+        start = self.length(path)
+        self._cells.append((path,), saved.length)
+        with torch.inference_mode():
+            self._cache.copy_in(torch.from_numpy(self._cells.of(path)[start:]), saved.content)
 
     def reset(self) -> None:
         self._cells = PathCells(self.capacity)

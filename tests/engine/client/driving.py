@@ -31,11 +31,13 @@ def engine(**options: float) -> LocalEngine:
     return LocalEngine(command=COMMAND, **options)
 
 
-def request(problem: str = "", log: Path | None = None, *, resume: bool = False) -> SolveRequest:
+def request(
+    problem: str = "", log: Path | None = None, *, resume: bool = False, rounds: int = 3
+) -> SolveRequest:
     """`problem` says what goes wrong; see the scripted worker."""
     return SolveRequest(
         problem=problem,
-        search=Search(n=4, width=2, max_steps=3),
+        search=Search(n=4, width=2, max_steps=rounds),
         log=str(log) if log else None,
         resume=resume,
     )

@@ -99,10 +99,10 @@ def test_a_memory_kill_is_named_and_never_tried_again(monkeypatch: pytest.Monkey
     assert not any(isinstance(event, WorkerRestarted) for event in events)
 
 
-def test_runs_that_wait_outlive_the_one_that_kills_workers() -> None:
+def test_other_runs_outlive_the_one_that_kills_workers() -> None:
     async def run() -> list[list[AnyEvent]]:
         async def one(problem: str) -> list[AnyEvent]:
-            return [event async for event in local.solve(request(problem))]
+            return [event async for event in local.solve(request(problem, rounds=9))]
 
         async with engine() as local:
             problems = ("kill", "", "once exit", "")
@@ -112,7 +112,6 @@ def test_runs_that_wait_outlive_the_one_that_kills_workers() -> None:
     failure(first)
     for events in others:
         assert ending(events).stop is Stop.COMPLETE
-    assert [sum(isinstance(e, WorkerRestarted) for e in events) for events in others] == [0, 1, 0]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no limit on file sizes")

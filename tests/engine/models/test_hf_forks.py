@@ -136,6 +136,22 @@ def test_cells_that_were_used_before_do_not_change_what_follows(load: Load) -> N
     assert np.array_equal(append(model, 0, TEXT), clean)
 
 
+def test_a_path_comes_back_from_host_memory_as_it_was(load: Load) -> None:
+    model = opened(load("qwen2"))
+    whole = append(model, 0, TEXT)[-1]
+    model.drop(0)
+    append(model, 0, TEXT[:4])
+    model.fork(0, 1)
+    append(model, 1, TEXT[4:-1])
+    saved = model.save(1, 4)
+    assert (saved.length, saved.bytes > 0) == (len(TEXT) - 5, True)
+    model.drop(1)
+    append(model, 2, OTHER)
+    model.fork(0, 3)
+    model.restore(3, saved)
+    assert np.abs(append(model, 3, TEXT[-1:])[-1] - whole).max() < TOLERANCE
+
+
 def test_company_changes_no_more_than_the_last_bits(load: Load) -> None:
     weights = load("llama")
     model = opened(weights)

@@ -131,11 +131,16 @@ def test_a_stem_settled_twice_takes_one_path(tree: KvTree) -> None:
     assert [tree.new_path() for _ in range(2)].count(None) == 0
 
 
-def test_clearing_frees_everything(tree: KvTree) -> None:
-    fill(tree, Stem(None, range(50)))
-    tree.clear()
-    assert tree.model.used == 0
-    assert [tree.new_path() for _ in range(5)].count(None) == 1
+def test_a_tree_is_forgotten_from_its_root(tree: KvTree) -> None:
+    root = Stem(None, range(50))
+    fill(tree, root)
+    fill(tree, Stem(root, [1, 2]))
+    other = Stem(None, range(7))
+    fill(tree, other)
+    tree.forget_below(root)
+    assert tree.model.used == 7
+    assert tree.nearest(other) is other
+    assert tree.alone(0)
 
 
 def test_a_tree_needs_two_paths(seedling_generator: LlamaWeights) -> None:

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -45,13 +46,15 @@ class CancelledError(Exception):
 class ScriptedSolver:
     """Beam search over made-up words: `n` beams, `width` children, `max_steps` rounds."""
 
-    def score(self, scoring: Scoring) -> None:
+    def score(self, scoring: Scoring) -> Iterator[None]:
+        yield
         self.words = scoring.request.problem.split()
         self.misbehave()
         scoring.emit(StepScored(lineage=(), scores=(0.5,) * len(scoring.request.steps)))
         scoring.emit(RunFinished(stop=Stop.COMPLETE, counters=Counters()))
 
-    def solve(self, run: Run) -> None:
+    def solve(self, run: Run) -> Iterator[None]:
+        yield
         self.run = run
         self.steps = 0
         self.words = run.request.problem.split()

@@ -1,0 +1,98 @@
+"""Runs that go on at the same time in one worker, with the embedded pair."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+from engine.models.stop import StopSignal
+from engine.protocol import (
+    AnyEvent,
+    DraftsDropped,
+    RunFinished,
+    Search,
+    SolveRequest,
+    StepFinished,
+    Stop,
+)
+from engine.service.run import Run
+from engine.service.solver import Solver
+
+PROBLEMS = (
+    "Tom has 12 apples. He buys 7 more apples. How many apples does Tom have?",
+    "Mia has 30 coins. She loses 4 coins. Then she doubles them. How many coins does Mia have?",
+    "Ben has 9 pens. He finds 8 more pens. How many pens does Ben have?",
+)
+Tree = dict[tuple[int, ...], str]
+
+
+def begin(solver: Solver, place: int) -> tuple[Run, Generator[None], list[AnyEvent]]:
+    events: list[AnyEvent] = []
+    request = SolveRequest(
+        problem=PROBLEMS[place],
+        generator="seedling",
+        verifier="seedling",
+        search=Search(n=8 - 2 * place, width=2),
+        seed=place,
+        context=256,
+    )
+    run = Run(str(place), request, events.append, stop=StopSignal())
+    run.start()
+    return run, solver.solve(run), events
+
+
+def tree(events: list[AnyEvent]) -> Tree:
+    return {e.lineage: e.text for e in events if isinstance(e, StepFinished)}
+
+
+def stop_of(events: list[AnyEvent]) -> Stop:
+    assert isinstance(events[-1], RunFinished)
+    return events[-1].stop
+
+
+def kept(events: list[AnyEvent]) -> Tree:
+    """Nodes of the tree; drafts that came to nothing are not part of it."""
+    dropped = {at for e in events if isinstance(e, DraftsDropped) for at in e.lineages}
+    return {lineage: text for lineage, text in tree(events).items() if lineage not in dropped}
+
+
+def test_each_run_finds_what_it_finds_alone_and_a_cancelled_one_leaves_the_rest_alone() -> None:
+    solver = Solver()
+    try:
+        alone: list[Tree] = []
+        for place in range(3):
+            _, work, events = begin(solver, place)
+            for _ in work:
+                pass
+            alone.append(kept(events))
+        runs = [begin(solver, place) for place in range(3)]
+        going = list(runs)
+        passes = 0
+        while going:
+            passes += 1
+            if passes == 8:
+                runs[1][0].stop.set()
+            going = [each for each in going if next(each[1], going) is not going]
+        assert stop_of(runs[1][2]) is Stop.CANCELLED
+        for place in (0, 2):
+            assert stop_of(runs[place][2]) is Stop.COMPLETE
+            assert kept(runs[place][2]) == alone[place]
+    finally:
+        solver.close()
+
+
+def test_runs_side_by_side_share_passes() -> None:
+    solver = Solver()
+    try:
+        first, second = (begin(solver, place) for place in (0, 2))
+        next(first[1])
+        next(second[1])
+        progress = [len(first[2]), len(second[2])]
+        for _ in range(30):
+            next(first[1], None)
+            next(second[1], None)
+        assert len(first[2]) > progress[0]
+        assert len(second[2]) > progress[1]
+        first[1].close()
+        second[1].close()
+    finally:
+        solver.close()
