@@ -72,7 +72,7 @@ class LlamaWeights:
         """Have the weights in memory, if they are not."""
         if self.pointer:
             return
-        params = llama_cpp.llama_model_default_params()
+        params: Any = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = -1 if self.layers is None else self.layers
         if self._device is not None:  # a list that ends with an empty entry
             chosen = (ctypes.c_void_p * 2)(devices.handle(self._device), None)
