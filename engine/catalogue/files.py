@@ -11,6 +11,7 @@ from engine import seedling
 from engine.catalogue.reading import load
 from engine.catalogue.schema import Entry, Role
 from engine.catalogue.sources import Local, OnHub, Package, Seedling, ToConvert, source
+from engine.checkpoints.folder import open_checkpoint
 from engine.errors import EngineError
 from engine.hub import store
 from engine.models.gguf import read_header
@@ -18,6 +19,7 @@ from engine.places import converted_dir, own_catalogue
 from engine.protocol.conversion import BodyType
 from engine.protocol.events import Trouble
 from engine.verify.formats import PrmFormat
+from engine.verify.heads import head_in
 
 
 def generator_file(name: str) -> Path:
@@ -54,7 +56,7 @@ def verifier_file(name: str, format: str | None) -> tuple[Path, PrmFormat]:
         return _file(name, entry), catalogue.format(format or entry.format or name)
     path = _path(name, "verifier")
     if format is None:
-        format = read_header(path).text("sapwood.prm.format")
+        format = _format_in(path) if path.is_dir() else read_header(path).text("sapwood.prm.format")
         if not format:
             raise EngineError(
                 Trouble.USAGE,
@@ -79,6 +81,12 @@ def locate(role: Role, name: str) -> Path | OnHub | ToConvert:
     if isinstance(origin, OnHub | ToConvert):
         return find(entry) or origin
     return _file(name, entry)
+
+
+def _format_in(folder: Path) -> str:
+    """The format of a verifier's checkpoint, by its head; empty if it has none."""
+    head = head_in(open_checkpoint(folder))
+    return head.family if head else ""
 
 
 def find(entry: Entry) -> Path | None:

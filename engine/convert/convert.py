@@ -16,7 +16,7 @@ from gguf import GGMLQuantizationType as Kind
 
 from engine import catalogue
 from engine.catalogue.sources import ToConvert, source
-from engine.checkpoints.folder import Checkpoint, checkpoint_name, open_checkpoint, open_files
+from engine.checkpoints.folder import checkpoint_name, open_checkpoint
 from engine.checkpoints.safetensors import write_safetensors
 from engine.convert.check import check_tokens
 from engine.convert.names import Planned, plan_tensors
@@ -32,7 +32,7 @@ from engine.models.llama_vocabulary import vocabulary_of
 from engine.protocol.conversion import Convert, Converted, Converting
 from engine.protocol.events import Trouble
 from engine.verify.formats import PrmFormat, bind
-from engine.verify.heads import DIGEST_KEY, Head, find_head, head_beside, head_tensors
+from engine.verify.heads import DIGEST_KEY, Head, head_beside, head_in, head_tensors
 
 _BITS = {"q6_k": 6.7, "q5_k_m": 5.9, "q4_k_m": 5.2}
 """Bits a weight that a quantised file is given room for; it takes a little less."""
@@ -49,7 +49,7 @@ def convert(order: Convert, tell: Callable[[Converting], None]) -> Converted:
     out, work = Path(order.out), Path(order.work)
     checkpoint = open_checkpoint(Path(order.folder))
     name = checkpoint_name(checkpoint.folder)
-    head = _head(checkpoint, name)
+    head = head_in(checkpoint)
     format = _format(order.format, name, head)
     shape = read_shape(checkpoint.config)
     if head is not None:
@@ -90,15 +90,6 @@ def convert(order: Convert, tell: Callable[[Converting], None]) -> Converted:
         raise EngineError(
             Trouble.STORAGE, f"{out} could not be written: {error.strerror}.", "Make room."
         ) from None
-
-
-def _head(checkpoint: Checkpoint, name: str) -> Head | None:
-    """The head of a verifier that has one, in its own file or among the other tensors."""
-    if checkpoint.head_file is not None:
-        return find_head(open_files([checkpoint.head_file]), checkpoint.head_file.name)
-    if head_tensors(checkpoint.tensors):
-        return find_head(checkpoint.tensors, name)
-    return None
 
 
 def _format(asked: str | None, name: str, head: Head | None) -> PrmFormat | None:

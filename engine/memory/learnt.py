@@ -9,10 +9,12 @@ from pathlib import Path
 
 from engine.memory.devices import Backend, Device, accelerator, nvidia, ram
 from engine.memory.estimate import CacheType, Facts, facts
+from engine.memory.folders import folder_facts
 from engine.memory.record import Records, identity
 from engine.memory.speed import speeds
 from engine.models.devices import Native
-from engine.models.gguf import Header, read_header
+from engine.models.folder import model_header
+from engine.models.gguf import Header
 
 
 def own_device(found: Sequence[Native], *, gpu: bool) -> tuple[Device, str]:
@@ -47,7 +49,8 @@ def learnt(path: Path, cache: CacheType, backend: Backend, records: Records) -> 
         EngineError: it cannot be read, or is no GGUF file.
     """
     read, name = _read(path, *_state(path))
-    return replace(read, surplus=records.surplus(name, cache.value, backend))
+    surplus = records.surplus(name, cache.value, backend)
+    return replace(read, surplus=surplus or read.surplus)
 
 
 def header_of(path: Path) -> Header:
@@ -70,9 +73,11 @@ def _state(path: Path) -> tuple[int, int]:
 
 @lru_cache(maxsize=4)
 def _header(path: Path, size: int, changed: int) -> Header:
-    return read_header(path)
+    return model_header(path)
 
 
 @lru_cache(maxsize=4)
 def _read(path: Path, size: int, changed: int) -> tuple[Facts, str]:
+    if path.is_dir():
+        return folder_facts(path), f"folder-{identity(path / 'config.json')}"
     return facts(_header(path, size, changed), size), identity(path)

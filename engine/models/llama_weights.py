@@ -98,6 +98,10 @@ class LlamaWeights:
             self.unload()
             raise Interrupted
 
+    @property
+    def loaded(self) -> bool:
+        return self.pointer is not None
+
     def unload(self) -> None:
         """Free the weights; their pages stay in the system's cache of files."""
         if self.pointer:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import psutil
 
 from engine.errors import EngineError
 from engine.memory.devices import Device, Kind
-from engine.memory.estimate import Facts, Prediction, Setting, predict
+from engine.memory.estimate import CacheType, Facts, Prediction, Setting, predict
 from engine.memory.learnt import header_of, name_of
 from engine.memory.ledger import Ledger, anonymous, ledger_file
 from engine.memory.options import Share, Strategy
@@ -19,6 +19,7 @@ from engine.memory.record import Key, Measurement, Records, records_file
 from engine.memory.strategies import generator_setting, verifier_setting
 from engine.models.base import TokenModel
 from engine.models.chat import ChatTemplate
+from engine.models.folder import load_folder, open_folder
 from engine.models.gguf import Header
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.stop import StopSignal
@@ -26,6 +27,10 @@ from engine.protocol.events import ModelMemory, Trouble
 from engine.service.measuring import taken
 from engine.service.planning import Ask, Planned, Planner, Warn
 from engine.service.turns import Turns
+
+if TYPE_CHECKING:
+    from engine.models.hf.model import HfModel
+    from engine.models.hf.weights import HfWeights
 
 Role = Literal["generator", "verifier"]
 Loading = Callable[[Path], Callable[[Header, float], None]]
@@ -64,9 +69,9 @@ class _Place:
 @dataclass(slots=True)
 class _Held:
     place: _Place
-    weights: LlamaWeights
+    weights: LlamaWeights | HfWeights
     template: ChatTemplate
-    model: LlamaModel | None = None
+    model: LlamaModel | HfModel | None = None
 
     def close(self) -> None:
         if self.model is not None:
@@ -163,7 +168,7 @@ class ModelPool:
 
     def _have(
         self, role: Role, place: _Place, stop: StopSignal, loading: Callable[[Header, float], None]
-    ) -> LlamaModel:
+    ) -> LlamaModel | HfModel:
         """The role's model, empty and awake."""
 
         def progress(done: float) -> bool:
@@ -188,7 +193,7 @@ class ModelPool:
             self._measure(held.model, place, before)
         return held.model
 
-    def _measure(self, model: LlamaModel, place: _Place, before: int) -> None:
+    def _measure(self, model: LlamaModel | HfModel, place: _Place, before: int) -> None:
         """Keep what the model takes, unless it is known."""
         key = Key.of(name_of(place.path), place.setting, place.device.backend)
         records = self._planner.records
@@ -251,6 +256,8 @@ def _places(planned: Planned, ask: Ask) -> dict[Role, _Place]:
 
 
 def _load(place: _Place, progress: Callable[[float], bool]) -> _Held:
+    if place.path.is_dir():
+        return _load_folder(place, progress)
     weights = LlamaWeights(place.path, header_of(place.path), progress, place.layers, place.native)
     template = ChatTemplate(
         weights.header.text("tokenizer.chat_template"),
@@ -260,12 +267,30 @@ def _load(place: _Place, progress: Callable[[float], bool]) -> _Held:
     return _Held(place, weights, template)
 
 
-def _open(weights: LlamaWeights, place: _Place, stop: StopSignal) -> LlamaModel:
+def _load_folder(place: _Place, progress: Callable[[float], bool]) -> _Held:
+    if place.setting.cache is not CacheType.F16:
+        raise EngineError(
+            Trouble.USAGE,
+            f"{place.path.name} is a checkpoint, whose cache cannot be stored as "
+            f"{place.setting.cache.value}.",
+            "Leave out --cache, or convert the model to GGUF with: sapwood models convert",
+        )
+    device = "cpu" if place.device.kind is Kind.RAM else None
+    checkpoint = load_folder(place.path, progress, device)
+    return _Held(place, checkpoint, checkpoint.template)
+
+
+def _open(
+    weights: LlamaWeights | HfWeights, place: _Place, stop: StopSignal
+) -> LlamaModel | HfModel:
     setting = place.setting
+    paths = setting.sequences - 1
+    if not isinstance(weights, LlamaWeights):
+        return open_folder(weights, capacity=setting.cells, paths=paths, stop=stop)
     return LlamaModel(
         weights,
         capacity=setting.cells,
-        paths=setting.sequences - 1,
+        paths=paths,
         outputs=setting.outputs,
         stop=stop,
         cache=setting.cache.value,
@@ -294,7 +319,7 @@ def _memory_of(held: _Held) -> ModelMemory:
             cache_free=(model.capacity - model.used) * cell,
             buffers=taken.compute + taken.outputs + taken.vocabulary + taken.book_keeping,
         )
-    here = 0 if held.weights.pointer is None else weights
+    here = weights if held.weights.loaded else 0
     kept = 0 if device.kind is Kind.GPU else model.saved_bytes  # RAM is the device itself
     return ModelMemory(
         weights=here,

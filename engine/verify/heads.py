@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.checkpoints.folder import open_files
+from engine.checkpoints.folder import Checkpoint, open_checkpoint, open_files
 from engine.checkpoints.tensors import StoredTensor, values
 from engine.errors import EngineError
 from engine.models.gguf import read_header
@@ -134,12 +134,27 @@ def head_beside(body: Path) -> Path:
     return body.with_suffix(".head.safetensors")
 
 
+def head_in(checkpoint: Checkpoint) -> Head | None:
+    """The head of a checkpoint, in its own file or among the other tensors.
+
+    Raises:
+        EngineError: it is damaged.
+    """
+    if checkpoint.head_file is not None:
+        return find_head(open_files([checkpoint.head_file]), checkpoint.head_file.name)
+    if head_tensors(checkpoint.tensors):
+        return find_head(checkpoint.tensors, checkpoint.folder.name)
+    return None
+
+
 def head_of(body: Path) -> Head:
-    """The head that belongs to a model file, which lies beside it.
+    """The head that belongs to a model: beside its file, or in its checkpoint's folder.
 
     Raises:
         EngineError: there is none, or it is another model's.
     """
+    if body.is_dir():
+        return _head_of_folder(body)
     header = read_header(body)
     path = head_beside(body)
     if not path.is_file():
@@ -171,6 +186,20 @@ def read_head(path: Path, width: int) -> Head:
     """
     head = find_head(open_files([path]), path.name)
     head.check_width(width, path.name)
+    return head
+
+
+def _head_of_folder(folder: Path) -> Head:
+    checkpoint = open_checkpoint(folder)
+    head = head_in(checkpoint)
+    if head is None:
+        raise EngineError(
+            Trouble.MODEL,
+            f"{folder.name} has no head that scores steps.",
+            "Take the checkpoint of the process reward model, not of the model it was made from.",
+        )
+    width = checkpoint.config.get("hidden_size")
+    head.check_width(width if isinstance(width, int) else 0, folder.name)
     return head
 
 
