@@ -38,7 +38,7 @@ class Equality:
         self.decisions += first.decisions != other.decisions
         self.answers += first.answer != other.answer
         self.drafted += other.counts.drafted
-        self.evicted += other.evicted
+        self.evicted += other.counts.evicted
         departed: set[tuple[int, ...]] = set()
         for at in sorted(first.nodes.keys() | other.nodes.keys(), key=len):
             self.nodes += 1

@@ -13,7 +13,8 @@ from unittest.mock import patch
 from engine import answers, catalogue, search
 from engine.models.base import Span, TokenModel
 from engine.models.chat import ChatTemplate
-from engine.models.kv_tree import KvTree
+from engine.models.host_copies import HostCopies
+from engine.models.kv_tree import KvTree, Stem
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.sampling import Sampler
 from engine.models.stop import StopSignal
@@ -33,6 +34,8 @@ WIDTH = 4
 HOT = 1.2
 """Temperature at which trees are compared: siblings part early, much is drafted, and tokens are
 drawn that are about as likely as others."""
+_COPIES = 2**30
+"""Bytes that host copies may take."""
 _MARKERS = 64
 _PAD = 256
 """Cells that llama.cpp rounds up to."""
@@ -97,8 +100,6 @@ class Outcome:
     """Of the pair's clock."""
     generator: Meter
     verifier: Meter
-    evicted: int
-    """Tokens, from the generator's cache."""
     counts: Counts
     nodes: Mapping[Lineage, Written]
     """All that were decided on."""
@@ -167,7 +168,9 @@ def solve(
 
     pair.generator.reset()
     pair.verifier.reset()
-    cache = KvTree(pair.generator)
+    copies = None
+    if mode.mechanisms.host_copies:
+        copies = HostCopies[Stem](pair.generator, _COPIES, pair.clock)
     writing, judging = (Meter(model, pair.clock) for model in (pair.generator, pair.verifier))
     policy = search.build(
         "beam", n=n, width=WIDTH, max_steps=pair.max_steps, step_tokens=pair.limits.step
@@ -190,7 +193,7 @@ def solve(
             past=Past(),
             mode=mode,
             clock=pair.clock,
-            cache=cache,
+            cache=KvTree(pair.generator, copies),
         )
         for _ in scheduler.run():
             pass
@@ -205,7 +208,6 @@ def solve(
         seconds,
         writing,
         judging,
-        cache.evicted_tokens,
         scheduler.counts,
         nodes,
         decisions,
