@@ -20,6 +20,8 @@ _OPENING = 0.01
 _CELLS = 256
 """llama.cpp rounds a cache up to a multiple of this."""
 _MOST_PATHS = 254
+OWN_SEQUENCES = 2
+"""What `LlamaModel` has for itself besides its paths."""
 _ROWS = {Kind.RAM: 56, Kind.GPU: 512, Kind.UNIFIED: 512}
 """Tokens that `LlamaModel` has computed at once, on a processor and on a GPU."""
 
@@ -28,8 +30,8 @@ def generator_setting(
     cells: int, n: int, *, on: Kind = Kind.RAM, cache: CacheType = CacheType.F16
 ) -> Setting:
     """How the worker opens a generator for `n` paths."""
-    sequences = min(2 * n + 2, _MOST_PATHS) + 2  # written, forked from, dropped, in passing
-    return Setting(cells, sequences, max(n, sequences), _ROWS[on], cache)
+    # Written and forked from, and as many for drafts, which would else push out what is needed.
+    return _setting(cells, 4 * n + 2, n, on, cache)
 
 
 def verifier_setting(
@@ -41,8 +43,12 @@ def verifier_setting(
     markers: int = MARKERS,
 ) -> Setting:
     """How the worker opens a verifier for `n` paths."""
-    setting = generator_setting(cells, n, on=on, cache=cache)
-    return replace(setting, outputs=max(setting.outputs, markers))
+    return _setting(cells, 2 * n + 2, max(n, markers), on, cache)
+
+
+def _setting(cells: int, paths: int, outputs: int, on: Kind, cache: CacheType) -> Setting:
+    sequences = min(paths, _MOST_PATHS) + OWN_SEQUENCES
+    return Setting(cells, sequences, max(outputs, sequences), _ROWS[on], cache)
 
 
 class Pair:

@@ -16,7 +16,7 @@ from engine.memory.learnt import header_of, name_of
 from engine.memory.ledger import Ledger, anonymous, ledger_file
 from engine.memory.options import Share, Strategy
 from engine.memory.record import Key, Measurement, Records, records_file
-from engine.memory.strategies import generator_setting, verifier_setting
+from engine.memory.strategies import OWN_SEQUENCES, generator_setting, verifier_setting
 from engine.models.base import TokenModel
 from engine.models.chat import ChatTemplate
 from engine.models.folder import load_folder, open_folder
@@ -284,7 +284,7 @@ def _open(
     weights: LlamaWeights | HfWeights, place: _Place, stop: StopSignal
 ) -> LlamaModel | HfModel:
     setting = place.setting
-    paths = setting.sequences - 1
+    paths = setting.sequences - OWN_SEQUENCES
     if not isinstance(weights, LlamaWeights):
         return open_folder(weights, capacity=setting.cells, paths=paths, stop=stop)
     return LlamaModel(
