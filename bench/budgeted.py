@@ -112,7 +112,8 @@ def _main() -> None:
     run = Run("bench", request, send, stop=StopSignal())
     pool = ModelPool(Forced(Records(records_file()), Ledger(ledger_file())))
     try:
-        Solver(pool).solve(run)
+        for _ in Solver(pool).solve(run):
+            pass
     except EngineError as error:
         outcome.refusal = f"{error.message} {error.advice}"
     outcome.peak = _peak()
