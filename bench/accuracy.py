@@ -119,7 +119,8 @@ def measure(
 
 def solve(solver: Solver, request: SolveRequest) -> Outcome:
     events: list[AnyEvent] = []
-    solver.solve(Run("bench", request, send=events.append))
+    for _ in solver.solve(Run("bench", request, send=events.append)):
+        pass
     answers = [event for event in events if isinstance(event, Answered)]
     (cost,) = (event.counters for event in events if isinstance(event, RunFinished))
     return Outcome(bool(answers) and answers[-1].correct is True, cost)

@@ -122,7 +122,8 @@ def _race(generator: str, count: int, settings: Search) -> list[str]:
     def solve(request: SolveRequest) -> None:
         nonlocal written
         events: list[object] = []
-        solver.solve(Run("bench", request, send=events.append))
+        for _ in solver.solve(Run("bench", request, send=events.append)):
+            pass
         written += sum(e.counters.generated_tokens for e in events if isinstance(e, RunFinished))
 
     warm_up, *problems = held_out(count + 1, seed=1)
