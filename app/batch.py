@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,13 +26,14 @@ from engine.protocol import RunFailed, SolveRequest, Stop, Trouble
 
 
 def solve_file(
-    template: SolveRequest, problems_path: Path, out: Path | None, *, quiet: bool
+    template: SolveRequest, problems_path: Path, out: Path | None, *, at_once: int, quiet: bool
 ) -> ExitCode:
     """Solve what is not solved yet and print how many answers are correct.
 
     Args:
         template: the request but for the problem.
         out: the file of results; None writes them to standard output.
+        at_once: problems solved side by side.
 
     Raises:
         CommandError: a file cannot be used.
@@ -46,7 +47,7 @@ def solve_file(
         len(todo), quiet=quiet, results_shown=out is None and sys.stdout.isatty()
     )
     try:
-        code = asyncio.run(_Batch(template, results, progress).run(todo))
+        code = asyncio.run(_Batch(template, results, progress, at_once).run(todo))
     finally:
         progress.close()
     _summarise(problems, results, to_stdout=out is not None)
@@ -68,15 +69,22 @@ def _summarise(problems: Sequence[Problem], results: Results, *, to_stdout: bool
 
 
 class _Batch:
-    """The problems of one call, one after another."""
+    """The problems of one call."""
 
-    def __init__(self, template: SolveRequest, results: Results, progress: Progress) -> None:
+    def __init__(
+        self, template: SolveRequest, results: Results, progress: Progress, at_once: int
+    ) -> None:
         self._template = template
         self._results = results
         self._progress = progress
         self._logs = log_folder()
         self._engine = LocalEngine()
+        self._at_once = at_once
         self._stopping = False
+        self._over = False
+        """Whether no further problem is begun."""
+        self._code = ExitCode.OK
+        self._before: RunFailed | None = None
 
     async def run(self, todo: Sequence[Problem]) -> ExitCode:
         """Solve the problems, up to where the user or a failure they all share stops it."""
@@ -90,24 +98,28 @@ class _Batch:
         self._engine.cancel()
 
     async def _solve_all(self, todo: Sequence[Problem]) -> ExitCode:
-        code = ExitCode.OK
-        before: RunFailed | None = None
-        for problem in todo:
-            if self._stopping:
-                return ExitCode.STOPPED
+        left = iter(todo)
+        await asyncio.gather(*(self._solve_from(left) for _ in range(self._at_once)))
+        return ExitCode.STOPPED if self._stopping else self._code
+
+    async def _solve_from(self, left: Iterator[Problem]) -> None:
+        """Solve one problem after another, as long as any are left."""
+        for problem in left:
+            if self._stopping or self._over:
+                return
             view = await self._solve(problem)
             if view.finished is not None and view.finished.stop is Stop.CANCELLED:
-                return ExitCode.STOPPED
+                self._stopping = True
+                return
             result = _result(problem, view)
             self._results.append(result)
             self._progress.done(result)
             if view.failed is not None:
-                code = code or code_for(view.failed)
-                if _hopeless(view.failed, before):
+                self._code = self._code or code_for(view.failed)
+                if not self._over and _hopeless(view.failed, self._before):
+                    self._over = True
                     self._progress.say("Stopping: the other problems would fail the same way.")
-                    return code
-            before = view.failed
-        return code
+            self._before = view.failed
 
     async def _solve(self, problem: Problem) -> RunView:
         request = msgspec.structs.replace(

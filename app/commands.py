@@ -61,6 +61,11 @@ def sapwood(context: click.Context, version: bool) -> ExitCode | None:
 @click.option(
     "--out", type=_FILE, metavar="FILE", help="Results of --file; goes on with what it has."
 )
+@click.option(
+    "--at-once",
+    type=click.IntRange(1, 16),
+    help="Problems of --file that are solved side by side. Default: 1.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write the events, a JSON object a line.")
 @click.option("--quiet", is_flag=True, help="Write the answer alone.")
 def solve(
@@ -70,6 +75,7 @@ def solve(
     resume: Path | None,
     problems: Path | None,
     out: Path | None,
+    at_once: int | None,
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -85,12 +91,14 @@ def solve(
         raise click.UsageError("--json and --quiet exclude each other.")
     if out and not problems:
         raise click.UsageError("--out is for the results of --file.")
+    if at_once and not problems:
+        raise click.UsageError("--at-once is for the problems of --file.")
     if problems:
         _refuse(problem=problem, trace=trace, resume=resume, json=as_json, with_="--file")
         from app.batch import solve_file
 
         template = request_from("", options | {"time_limit": time_limit})
-        return solve_file(template, problems, out, quiet=quiet)
+        return solve_file(template, problems, out, at_once=at_once or 1, quiet=quiet)
 
     from app.solve import resume_run, solve_one
 

@@ -59,6 +59,24 @@ def test_a_result_a_line_and_the_accuracy_at_the_end(
     assert len({r.log for r in ran.requests}) == 3
 
 
+def test_problems_side_by_side_are_each_solved_once(
+    sapwood: Sapwood, problems: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    ran = sapwood(
+        "solve", "--file", str(problems), "--out", str(out), "--at-once", "2", scripts=[RIGHT] * 3
+    )
+    assert ran.code == 0
+    assert sorted(str(line["id"]) for line in results(out)) == ["1", "4", "second"]
+    assert "3 of 3 correct" in ran.out
+
+
+def test_side_by_side_needs_a_file(sapwood: Sapwood) -> None:
+    ran = sapwood("solve", "one", "--at-once", "2")
+    assert ran.code == 2
+    assert "--at-once is for the problems of --file" in ran.err
+
+
 def test_without_out_the_results_are_the_output(sapwood: Sapwood, problems: Path) -> None:
     ran = sapwood("solve", "--file", str(problems), "--quiet", scripts=[RIGHT])
     assert [json.loads(line)["id"] for line in ran.out.splitlines()] == [1, "second", 4]
