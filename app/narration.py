@@ -11,6 +11,7 @@ _PHASES = {
     "prefill": "reading the problem",
     "searching": "searching",
     "checking": "checking the answer",
+    "judging": "judging the solutions",
 }
 _ENDINGS = {
     Stop.COMPLETE: "finished",

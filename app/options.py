@@ -52,6 +52,10 @@ class Size(click.ParamType):
 _OPTIONS = (
     click.option("--generator", metavar="MODEL", help="Writes the steps. Catalogue id or path."),
     click.option("--verifier", metavar="MODEL", help="Scores the steps. Catalogue id or path."),
+    click.option("--rerank", metavar="MODEL", help="Judges what is found, in words, at the end."),
+    click.option(
+        "--rerank-tokens", type=click.IntRange(1), help="Most tokens of a judgement. Default: 1024."
+    ),
     click.option("--prm-format", metavar="NAME", help="Format of a verifier that is not known."),
     click.option(
         "--policy",

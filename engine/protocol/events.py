@@ -43,7 +43,7 @@ class RunResumed(Event, frozen=True, tag="run_resumed"):
 class Phase(Event, frozen=True, tag="phase"):
     """What the engine is busy with now."""
 
-    name: Literal["loading", "prefill", "searching", "checking"]
+    name: Literal["loading", "prefill", "searching", "checking", "judging"]
     model: str = ""
     note: str = ""
     """What the user should know of the model, e.g. that it is a demonstration."""
@@ -140,6 +140,14 @@ class ModelMemory(msgspec.Struct, frozen=True, kw_only=True):
     """For computing, logits and the vocabulary; an estimate."""
     offloaded: int = 0
     """Weights and cache that are off the device while another model works; in none of the above."""
+
+
+class PathJudged(Event, frozen=True, tag="path_judged"):
+    """Scores that a completed path was given by the model that ranks at the end: one a step, or
+    one in all; none where it had no room."""
+
+    lineage: Lineage
+    scores: tuple[float, ...]
 
 
 class Memory(Event, frozen=True, tag="memory"):

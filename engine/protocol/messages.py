@@ -12,6 +12,7 @@ from engine.protocol.events import (
     Memory,
     NodeOpened,
     NodesPruned,
+    PathJudged,
     Phase,
     RunFailed,
     RunFinished,
@@ -39,6 +40,7 @@ AnyEvent = (
     | DraftsPromoted
     | DraftsDropped
     | Answered
+    | PathJudged
     | Memory
     | Throughput
     | Warned

@@ -52,6 +52,10 @@ class SolveRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Catalogue id or path; None when the policy needs none."""
     prm_format: str | None = None
     """Name of the verifier's format, for a file whose format is not known."""
+    rerank: str | None = None
+    """Catalogue id or path of a model that judges the completed solutions in words at the end."""
+    rerank_tokens: int = 1024
+    """Tokens that one judgement may have."""
     search: Search = Search()
     sampling: Sampling = Sampling()
     seed: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 
 import psutil
@@ -27,6 +27,7 @@ from engine.scheduling.together import Together
 from engine.search.policy import Candidate, Policy
 from engine.service.measuring import over_budget
 from engine.service.model_pool import Opened
+from engine.service.reranking import Reranking
 from engine.service.run import Run
 from engine.verify.prm import Prm
 
@@ -61,19 +62,41 @@ class Searching:
         self._told_over_budget = False
         settings = run.request.search
         self._method: answers.Method = settings.choose or search.CHOICES[settings.policy]
+        self._scored = policy.guided
+        self._done: Sequence[Candidate] = ()
         self._aggregate = partial(search.aggregate, settings.aggregate)
 
-    def to_the_end(self) -> Iterator[None]:
-        """Search, then give the final answer, or the best there is; yields after every pass."""
+    def to_the_end(self) -> Generator[None, None, Stop]:
+        """Search, then give the answer, or the best there is; yields after every pass."""
         run = self._run
         stop = yield from self._search()
         self._report()
         run.emit(Phase(name="checking"))
         done: Sequence[Candidate] = self._scheduler.completed
         if stop is Stop.COMPLETE:
-            done = self._policy.final(done)
+            done = self._done = self._policy.final(done)
         self._answer(done or self._scheduler.frontier())
-        run.emit(RunFinished(stop=stop, counters=self._counters()))
+        return stop
+
+    def rerank(self, reranking: Reranking) -> Generator[None, None, Stop]:
+        """Answer again by other scores; where that is stopped, the answer stays as it is."""
+        limit = self._run.request.time_limit
+        until = None if limit is None else self._started + limit
+        judged = yield from reranking.judge(self._done, until)
+        if self._run.stop.is_set:
+            return Stop.CANCELLED
+        if judged is None:
+            late = until is not None and time.monotonic() >= until
+            return Stop.TIME if late else Stop.COMPLETE
+        self._scored = True
+        if self._method not in ("best", "weighted"):
+            self._method = self._run.request.search.choose or "weighted"
+        self._answer(judged)
+        return Stop.COMPLETE
+
+    def finish(self, stop: Stop) -> None:
+        """End the run."""
+        self._run.emit(RunFinished(stop=stop, counters=self._counters()))
 
     def _search(self) -> Generator[None, None, Stop]:
         limit = self._run.request.time_limit
@@ -144,7 +167,7 @@ class Searching:
                 answer=choice.answer,
                 text=choice.text,
                 lineage=choice.lineage,
-                score=choice.score if self._policy.guided else None,
+                score=choice.score if self._scored else None,
                 votes=tuple(AnswerGroup(v.answer, v.count, v.weight) for v in choice.votes),
                 correct=None if expected is None else answers.equivalent(choice.answer, expected),
             )

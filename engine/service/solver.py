@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from engine import catalogue, search
 from engine.errors import EngineError
@@ -24,6 +25,7 @@ from engine.service.announcing import announce
 from engine.service.judge import Judge, find_judge
 from engine.service.model_pool import Loading, ModelPool
 from engine.service.planning import Ask, Warn
+from engine.service.reranking import Reranking
 from engine.service.run import Run
 from engine.service.scorer import Scorer
 from engine.service.scoring import Scoring
@@ -74,6 +76,7 @@ class Solver:
         request = run.request
         policy = _policy(request)
         judge = _judge(request) if policy.guided else None
+        reranking = self._reranking(run)
         ask = _ask(request, judge)
         while self._shared is not None and not self._shared.suits(ask) and not run.stop.is_set:
             yield
@@ -89,11 +92,40 @@ class Solver:
             searching = Searching(
                 run, policy, scheduler, shared.together, shared.models, verifier, started
             )
-            yield from searching.to_the_end()
+            stop = yield from searching.to_the_end()
         finally:
             shared.remove(scheduler)
             if shared.empty and self._shared is shared:
                 self._shared = None
+        if reranking is not None and stop is Stop.COMPLETE:
+            stop = yield from self._rerank(run, searching, reranking)
+        searching.finish(stop)
+
+    def _reranking(self, run: Run) -> Reranking | None:
+        request = run.request
+        if request.rerank is None:
+            return None
+
+        def load(path: Path, context: int, paths: int) -> tuple[TokenModel, ChatTemplate]:
+            job = Job(paths, paths, context)
+            ask = Ask(path, None, job, limit=request.budget, force=request.force)
+            models = self._join(run, ask).models
+            return models.generator, models.template
+
+        return Reranking(run, request.rerank, load, _context(request))
+
+    def _rerank(
+        self, run: Run, searching: Searching, reranking: Reranking
+    ) -> Generator[None, None, Stop]:
+        """Judge by a model that takes the place of all others, once no search needs those."""
+        while self._shared is not None and not run.stop.is_set:
+            yield
+        if run.stop.is_set:
+            return Stop.CANCELLED
+        try:
+            return (yield from searching.rerank(reranking))
+        finally:
+            self._shared = None
 
     def _join(self, run: Run, ask: Ask) -> Shared:
         """Take part in what is going on, or have the models opened."""
@@ -197,7 +229,8 @@ def _policy(request: SolveRequest) -> Policy:
         )
     except search.SearchError as error:
         raise EngineError(Trouble.USAGE, str(error)) from None
-    if settings.choose in ("best", "weighted") and not policy.guided:
+    scored = policy.guided or request.rerank is not None
+    if settings.choose in ("best", "weighted") and not scored:
         raise EngineError(
             Trouble.USAGE,
             f"The policy '{settings.policy}' gives no scores to choose the {settings.choose} "

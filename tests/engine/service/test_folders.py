@@ -41,7 +41,8 @@ def solved(request: SolveRequest) -> list[AnyEvent]:
     run = Run("run", request, events.append)
     run.start()
     solver = Solver()
-    solver.solve(run)
+    for _ in solver.solve(run):
+        pass
     solver.close()
     return events
 

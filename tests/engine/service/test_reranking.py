@@ -1,0 +1,94 @@
+"""A model that judges in words ranks what a search has completed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.errors import EngineError
+from engine.models.stop import StopSignal
+from engine.protocol import (
+    Answered,
+    AnyEvent,
+    PathJudged,
+    Phase,
+    RunFinished,
+    Search,
+    SolveRequest,
+    Stop,
+    Warned,
+)
+from engine.service.run import Run
+from engine.service.solver import Solver
+
+CRITIC = "smollm2-135m-instruct"
+REQUEST = SolveRequest(
+    problem="Tom has 12 apples. He buys 7 more apples. How many apples does Tom have?",
+    rerank=CRITIC,
+    rerank_tokens=4,
+    search=Search(policy="majority", n=3),
+    context=200,
+)
+
+
+def solved(
+    request: SolveRequest, hear: Callable[[AnyEvent, StopSignal], None] = lambda event, stop: None
+) -> list[AnyEvent]:
+    events: list[AnyEvent] = []
+    stop = StopSignal()
+
+    def send(event: AnyEvent) -> None:
+        events.append(event)
+        hear(event, stop)
+
+    run = Run("run", request, send, stop=stop)
+    run.start()
+    solver = Solver()
+    for _ in solver.solve(run):
+        pass
+    solver.close()
+    return events
+
+
+def test_completed_paths_are_judged_and_the_answer_chosen_by_that() -> None:
+    events = solved(REQUEST)
+    judged = {e.lineage: e.scores for e in events if isinstance(e, PathJudged)}
+    assert len(judged) == 3
+    assert all(len(scores) == 1 and 0 < scores[0] < 1 for scores in judged.values())
+    first, *_, last = [event for event in events if isinstance(event, Answered)]
+    assert first.score is None
+    assert last.score in [scores[0] for scores in judged.values()]
+    best = max(last.votes, key=lambda vote: vote.weight)
+    assert last.answer == best.answer
+    (*_, phase) = [event for event in events if isinstance(event, Phase)]
+    assert (phase.name, phase.done) == ("judging", 1.0)
+    assert isinstance(events[-1], RunFinished)
+    assert events[-1].stop is Stop.COMPLETE
+
+
+def test_a_cancelled_ranking_keeps_the_answer() -> None:
+    def hear(event: AnyEvent, stop: StopSignal) -> None:
+        if isinstance(event, Phase) and event.name == "judging":
+            stop.set()
+
+    events = solved(REQUEST, hear)
+    answers = [event for event in events if isinstance(event, Answered)]
+    assert answers
+    assert answers[-1].score is None
+    assert isinstance(events[-1], RunFinished)
+    assert events[-1].stop is Stop.CANCELLED
+
+
+def test_a_ranking_model_that_cannot_judge_leaves_the_answer_and_says_so() -> None:
+    events = solved(SolveRequest(problem=REQUEST.problem, rerank="seedling", search=REQUEST.search))
+    (warning,) = [event for event in events if isinstance(event, Warned)]
+    assert warning.code == "rerank"
+    assert "not as one" in warning.message
+    assert isinstance(events[-1], RunFinished)
+    assert events[-1].stop is Stop.COMPLETE
+
+
+def test_an_unknown_ranking_model_is_told_before_the_search() -> None:
+    with pytest.raises(EngineError, match="no generator 'nobody'"):
+        solved(SolveRequest(problem=REQUEST.problem, rerank="nobody", search=REQUEST.search))
