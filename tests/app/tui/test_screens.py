@@ -46,7 +46,6 @@ def same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     offer = Offer("A machine, 12.0 GiB of 16.0 GiB free", 12 << 30, pairs, (), ())
     monkeypatch.setattr("app.tui.screens.models.look", lambda now: offer)
     monkeypatch.setattr("app.tui.screens.models.planned", lambda models, effort: cost)
-    monkeypatch.setattr("app.tui.screens.chat.secrets.randbelow", lambda below: 7)
     monkeypatch.setattr("app.store.store._now", lambda: "2026-01-02T03:04:05.000000+00:00")
 
 
@@ -101,11 +100,6 @@ async def tour(driver: Driver, see: See) -> None:
         await settled(driver, see, name)
         await driver.press("escape")
         await driver.until(lambda: driver.app.screen is driver.app.chat)
-    await settled(driver, lambda name: None, "")
-    driver.app.chat.action_retry_with()
-    await driver.until_shown("with these settings")
-    await settled(driver, see, "retry")
-    await driver.press("escape")
 
 
 async def settled(driver: Driver, see: See, name: str) -> None:
