@@ -68,6 +68,8 @@ class Circumstances:
     clock: int = 0
     """Seed of how long things seem to take."""
     past: Sequence[AnyEvent] = ()
+    whole_paths: bool = False
+    """Whether the verifier reads each path from its beginning."""
     copies: int = 0
     """Bytes of host memory for what leaves the generator's cache."""
 
@@ -167,9 +169,16 @@ def begin(
     generator: SimulatedModel,
     verifier: SimulatedModel,
     caches: tuple[KvTree, KvTree] | None = None,
+    mode: Mode | None = None,
 ) -> Search:
     format = bind(catalogue.load().format("seedling"), verifier.vocabulary, ChatTemplate(""))
-    prm = Prm(verifier, format, case.problem, cache=caches[1] if caches else None)
+    prm = Prm(
+        verifier,
+        format,
+        case.problem,
+        whole_paths=mode.whole_paths if mode else how.whole_paths,
+        cache=caches[1] if caches else None,
+    )
     history = History()
     for past in how.past:
         history.add(past)
@@ -185,7 +194,7 @@ def begin(
         limits=Limits(case.step_tokens, case.context),
         emit=events.append,
         past=history.past if how.past else Past(),
-        mode=Mode(how.mechanisms),
+        mode=mode or Mode(how.mechanisms),
         clock=erratic(how.clock),
         cache=caches[0] if caches else cache_for(generator, how),
     )
@@ -300,5 +309,6 @@ def circumstances(
         order=draw(st.none() | st.integers(0, 2**32)),
         clock=draw(st.integers(0, 2**32)),
         past=so_far[: between(0, len(so_far))],
+        whole_paths=draw(st.booleans()),
         copies=draw(st.sampled_from([0, 60, 1000])),
     )

@@ -1,0 +1,55 @@
+"""The modes one can name: the plain loop finds what the default finds, shortcuts may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.models.sampling import Sampler
+from engine.models.simulated import SimulatedModel
+from engine.models.simulated_text import Judge, Writer
+from engine.protocol import DraftsDropped, DraftsPromoted, NodesPruned
+from engine.scheduling.settings import MODES
+from tests.engine.scheduling.cases import Case, Circumstances, Search, begin
+
+CASE = Case(
+    "beam", n=8, width=4, max_steps=40, aggregate="last", sampler=Sampler(0.8), seed=3,
+    step_tokens=300, context=4000, writer=Writer(3), judge=Judge(3),
+)  # fmt: skip
+
+
+def searched(name: str, case: Case = CASE) -> Search:
+    generator = SimulatedModel(case.writer, capacity=100_000, paths=64)
+    verifier = SimulatedModel(case.judge, capacity=100_000, paths=64)
+    search = begin(case, Circumstances(clock=1), generator, verifier, mode=MODES[name])
+    for passes, _ in enumerate(search.scheduler.run()):
+        assert passes < 20_000
+    return search
+
+
+def test_the_default_drafts_and_finds_what_the_plain_loop_finds() -> None:
+    plain, exact = searched("baseline"), searched("exact")
+    assert exact.finished().outcome == plain.finished().outcome
+    assert any(isinstance(event, DraftsPromoted) for event in exact.events)
+    assert exact.scheduler.counts.decode_steps < plain.scheduler.counts.decode_steps
+    assert exact.prm.fed_tokens < plain.prm.fed_tokens
+
+
+@pytest.mark.parametrize("name", ["fasttts", "specscale"])
+def test_the_approximate_modes_end_with_as_many_solutions(name: str) -> None:
+    found = searched(name)
+    assert len(found.scheduler.completed) >= CASE.n
+    assert any(isinstance(event, DraftsPromoted | DraftsDropped) for event in found.events)
+    assert MODES[name].shortcuts.any
+
+
+def test_perfect_scores_end_a_round_early() -> None:
+    case = Case(**{**vars(CASE), "judge": Judge(3, mean=9.0)})
+    reasons = {e.reason for e in searched("specscale", case).events if isinstance(e, NodesPruned)}
+    assert "2 others are as good as can be" in reasons
+
+
+def test_siblings_begin_with_a_part_of_the_first_draft_in_the_first_papers_way() -> None:
+    found = searched("fasttts")
+    counts = found.scheduler.counts
+    # What a sibling takes over is read again rather than drawn.
+    assert counts.prefill > found.prompt
