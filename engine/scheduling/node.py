@@ -35,6 +35,7 @@ class Node:
     draft: bool = False
     """Written before its parent is decided."""
     stepping: StepText = field(default_factory=StepText)
+    _candidate: Candidate | None = None
 
     @property
     def path_text(self) -> str:
@@ -58,8 +59,14 @@ class Node:
         return [step.strip() for step in self.text.split("\n\n") if step.strip()]
 
     def candidate(self) -> Candidate:
+        """The finished node as the policy sees it; the same once it is scored."""
+        if self._candidate is not None:
+            return self._candidate
         assert self.ending is not None
-        return Candidate(self.lineage, self.path_text, self.path_scores, self.ending)
+        candidate = Candidate(self.lineage, self.path_text, self.path_scores, self.ending)
+        if self.scores is not None:
+            self._candidate = candidate
+        return candidate
 
 
 @dataclass(eq=False, slots=True)

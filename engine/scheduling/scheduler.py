@@ -173,7 +173,9 @@ class Scheduler:
         if all(len(strand.feed) == 1 for strand in batch.strands):
             self._step_times.record(rows or len(batch.strands), seconds)
         self.counts.decode_steps += 1
-        if self._verification is not None and self._speculation.enabled:
+        if self._verification is not None and self._speculation.would_use_scores(
+            len(batch.strands)
+        ):
             self._verification.wrote(seconds, self._tree.rows)
         finished, homeless = self._strands.draw(batch.strands, logits)
         if finished:

@@ -18,6 +18,9 @@ from engine.scheduling.tree import ReasoningTree
 from engine.scheduling.verification import Verification
 from engine.search.policy import Group, Lineage, Policy
 
+_TYPICAL = 0.25
+"""Chance of a draft of which nothing is known: of four children one survives, as a rule."""
+
 
 class Speculation:
     """The drafts of one search: which are written, which go on, which are dropped."""
@@ -56,6 +59,10 @@ class Speculation:
     def enabled(self) -> bool:
         return self.allowed and self._mechanisms.drafts
 
+    def would_use_scores(self, rows: int) -> bool:
+        """Whether typical drafts pay in a pass of `rows`, so that scores tell which to write."""
+        return self.enabled and self._pays(_TYPICAL, rows)
+
     def changed(self) -> None:
         """Nodes were finished, scored or opened: what is worth drafting may be something else."""
         self._ranked = None
@@ -63,7 +70,7 @@ class Speculation:
     def start(self, strands: Strands) -> None:
         """Begin drafts in the rows that are free."""
         rows = self._tree.rows - len(strands.certain)
-        if not self.enabled or self._short or rows <= 0:
+        if not self.enabled or self._short or rows <= 0 or not self._worth_ranking(strands):
             return
         ranked = self._rank(strands)
         chances = {prospect.node.lineage: prospect.chance for prospect in ranked}
@@ -133,6 +140,12 @@ class Speculation:
         self.drafts.close(names)
         self._short = False
         self.changed()
+
+    def _worth_ranking(self, strands: Strands) -> bool:
+        """Whether there may be something to draft: typical nodes, or some that are sure."""
+        return self._pays(_TYPICAL, len(strands)) or any(
+            node.scores is not None for node in self._tree.finished()
+        )
 
     def _rank(self, strands: Strands) -> list[Prospect]:
         """What may be drafted from, best first. What is lost for good is drafted no more."""
