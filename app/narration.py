@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.glyphs import Glyphs
-from app.run_view import Round, RunView, State
+from app.run_view import NOT_NEEDED, Round, RunView, State
 from engine.protocol import AnyEvent, Phase, RunResumed, Stop, Warned, WorkerRestarted
 
 _PHASES = {
@@ -119,7 +119,9 @@ def _votes(view: RunView, glyphs: Glyphs) -> str:
 def _cost(view: RunView, glyphs: Glyphs) -> str:
     assert view.finished is not None
     cost = view.finished.counters
-    pruned = sum(node.state is State.PRUNED for node in view.nodes.values())
+    pruned = sum(
+        node.state is State.PRUNED and node.reason != NOT_NEEDED for node in view.nodes.values()
+    )
     parts = [
         f"{_ENDINGS[view.finished.stop]} in {clock(cost.seconds or view.finished.at)}",
         f"{cost.nodes or len(view.nodes)} steps, {pruned} pruned",
