@@ -82,7 +82,7 @@ def _read(path: Path | Traversable) -> _File:
     try:
         text = path.read_text("utf-8-sig")
         tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, or no text, or absurdly deep
         raise EngineError(
             Trouble.USAGE, f"{path} is not TOML: {error}.", "Correct the file."
         ) from None

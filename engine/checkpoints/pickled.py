@@ -60,7 +60,7 @@ def open_pickle(path: Path) -> dict[str, PickledTensor]:
             "was run.",
             "Get the model from its maker, as .safetensors if there are any.",
         ) from None
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, TypeError) as error:
+    except (OSError, RuntimeError, EOFError, ValueError, LookupError, TypeError) as error:
         reason = str(error).partition("\n")[0]
         raise EngineError(
             Trouble.MODEL, f"{path.name} is cut short or damaged: {reason}.", "Download it again."

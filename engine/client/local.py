@@ -57,9 +57,9 @@ class LocalEngine:
         self._cancel_after = cancel_after
         self._runs: dict[str, Pending] = {}
         """In the order in which the worker takes them up."""
-        self._careful = False
-        """Whether a worker was lost and runs are handed out one at a time, to tell whose fault it
-        is should it happen again."""
+        self._suspects: set[str] = set()
+        """Runs that lost a worker together. They are handed out one at a time, to tell whose fault
+        it is should it happen again."""
         self._asked = asyncio.Event()
         self._worker: WorkerProcess | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -176,8 +176,8 @@ class LocalEngine:
 
     def _hand_out(self, worker: WorkerProcess) -> None:
         """Give the worker the runs that it should have and has not."""
-        self._careful = self._careful and bool(self._runs)
-        for run in list(self._runs.values())[: 1 if self._careful else None]:
+        self._suspects &= self._runs.keys()
+        for run in list(self._runs.values())[: 1 if self._suspects else None]:
             if not run.handed_out:
                 run.handed_out = True
                 worker.send(run.order())
@@ -200,7 +200,7 @@ class LocalEngine:
             before = now
             if not self._runs:
                 continue
-            cancelled = any(run.cancelled for run in self._runs.values())
+            cancelled = all(run.cancelled for run in self._runs.values())
             limit = self._cancel_after if cancelled else self._hang_after
             if quiet >= (limit if worker.started else _START_LIMIT):
                 worker.hung_after = quiet
@@ -236,7 +236,8 @@ class LocalEngine:
                 run.lost(loss.cause)
             if run.ended:
                 del self._runs[run.id]
-        self._careful = len(lost) > 1 or self._careful
+        if len(lost) > 1:
+            self._suspects.update(run.id for run in lost)
 
 
 def _fail(run: Pending, what: str, loss: Loss) -> None:

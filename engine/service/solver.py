@@ -72,7 +72,6 @@ class Solver:
         Raises:
             EngineError: the run cannot go on.
         """
-        started = time.monotonic()
         request = run.request
         policy = _policy(request)
         judge = _judge(request) if policy.guided else None
@@ -80,6 +79,7 @@ class Solver:
         ask = _ask(request, judge)
         while self._shared is not None and not self._shared.suits(ask) and not run.stop.is_set:
             yield
+        started = time.monotonic()
         try:
             shared = self._join(run, ask)
         except Interrupted:
