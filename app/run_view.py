@@ -201,8 +201,11 @@ class RunView:
                 self.finished = event
                 if event.stop is Stop.COMPLETE:
                     self._leave_queued()
+                else:
+                    self._pause()
             case RunFailed():
                 self.failed = event
+                self._pause()
 
     def walk(self) -> Iterator[Node]:
         """All nodes, each before its children, siblings in their order."""

@@ -12,10 +12,12 @@ from engine.protocol import (
     BeamsSelected,
     NodeOpened,
     NodesPruned,
+    RunFailed,
     RunFinished,
     RunResumed,
     StepFinished,
     StepScored,
+    Stop,
     TextAppended,
     WorkerRestarted,
 )
@@ -79,7 +81,9 @@ class Feed:
             if isinstance(event, RunResumed | WorkerRestarted):
                 change.everything = self._broken = True
             elif isinstance(event, RunFinished):
-                change.everything |= self._broken
+                change.everything |= self._broken or event.stop is not Stop.COMPLETE
+            elif isinstance(event, RunFailed):
+                change.everything = True
         return change
 
     def _time(self, event: AnyEvent) -> None:

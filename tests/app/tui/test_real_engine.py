@@ -98,7 +98,7 @@ async def test_a_worker_killed_in_mid_answer_is_told_of_and_the_run_ends_all_the
 async def test_a_run_whose_engine_dies_twice_is_gone_on_with_by_a_key_and_has_the_same_tree(
     tmp_path: Path,
 ) -> None:
-    request = SolveRequest(problem=STORY, verifier="seedling", search=Search(n=64, width=4))
+    request = SolveRequest(problem=STORY, verifier="seedling", search=Search(n=128, width=4))
     logs = [str(tmp_path / name) for name in ("whole.jsonl", "broken.jsonl")]
     async with LocalEngine() as engine:
         async for _ in engine.solve(msgspec.structs.replace(request, log=logs[0])):
@@ -106,17 +106,23 @@ async def test_a_run_whose_engine_dies_twice_is_gone_on_with_by_a_key_and_has_th
     async with running(LocalEngine()) as driver:
         turn = Turn(msgspec.structs.replace(request, log=logs[1]), Effort.DEEP)
         await driver.app.chat.begin(turn, None)
-        for steps in (20, 100):
-            await driver.until(lambda steps=steps: len(turn.view.nodes) > steps, limit=120)
+        for _ in range(2):
+            await driver.until(lambda: workers() and is_written(turn), limit=120)
             (worker,) = workers()
             os.kill(worker.pid, signal.SIGKILL)
-            await driver.until(lambda pid=worker.pid: pid not in {w.pid for w in workers()})
+            # A step that was being written is one no more once the loss is known.
+            await driver.until(lambda: not is_written(turn), limit=120)
         await driver.until(lambda: turn.standing is Standing.FAILED, limit=120)
         await driver.until_shown("g goes on from here")
         driver.transcript.focus()
         await driver.press("g")
         await driver.until(lambda: turn.standing is Standing.DONE, limit=120)
     assert decided(logs[0]) == decided(logs[1])
+
+
+def is_written(turn: Turn) -> bool:
+    """Whether the engine is at work on a step."""
+    return any(node.stage is State.WRITING for node in turn.view.nodes.values())
 
 
 def decided(log: str) -> dict[Lineage, tuple[str, State]]:
