@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.models.llama import LlamaWeights
-from engine.protocol.events import StepFinished, StepScored
+from engine.protocol.events import StepScored
 from tests.engine.scheduling.searching import Searched, searched
 
 
@@ -76,8 +76,8 @@ def test_a_run_goes_on_from_any_point_of_its_log(
 ) -> None:
     past = usual.past(int(share * len(usual.events)))
     resumed = searched(seedling_generator, seedling_verifier, past=past)
-    written = {e.lineage for e in resumed.events if isinstance(e, StepFinished)}
-    assert written == usual.tree.keys() - past.nodes.keys()
+    # Drafts that come to nothing depend on how long passes take; they are no part of a tree.
+    assert resumed.tree.keys() == usual.tree.keys() - past.nodes.keys()
     assert resumed.tree.items() <= usual.tree.items()
     assert [c.text for c in resumed.completed] == [c.text for c in usual.completed]
     scored = {e.lineage for e in resumed.events if isinstance(e, StepScored)}
