@@ -99,6 +99,7 @@ def searched(
     temperature: float = 0.8,
     past: Past | None = None,
     deduplicate: bool = True,
+    early_scores: bool = True,
     shuffle: bool = False,
     problem: str = PROBLEM,
     passes: int = 5000,
@@ -127,7 +128,11 @@ def searched(
             limits=Limits(step, context),
             emit=result.events.append,
             past=past or Past(),
-            mode=Mode(Mechanisms(deduplicate=deduplicate)),
+            mode=Mode(
+                Mechanisms(
+                    deduplicate=deduplicate, early_scores=early_scores, lookahead=early_scores
+                )
+            ),
         )
         for count, _ in enumerate(scheduler.run()):
             assert count < passes, "the search does not end"
