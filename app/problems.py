@@ -9,7 +9,7 @@ import msgspec
 
 from app.errors import CommandError
 from app.exit_codes import ExitCode
-from app.printable import one_line
+from app.json_lines import read_json_lines
 
 SHOWN = 5
 """How many wrong lines are named; the rest is counted."""
@@ -38,24 +38,7 @@ def read_problems(path: Path) -> list[Problem]:
     Raises:
         CommandError: it cannot be read, or some of its lines are wrong; all are checked first.
     """
-    try:
-        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
-    except OSError as error:
-        raise CommandError(
-            ExitCode.USAGE, f"{path} cannot be read ({error.strerror}). Check the path."
-        ) from error
-    problems: dict[str | int, Problem] = {}
-    wrong: list[str] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            problem = _problem(line, number)
-            if problem.id in problems:
-                raise ValueError(f"the id {problem.id!r} was there before")
-            problems[problem.id] = problem
-        except ValueError as error:  # msgspec's errors are ValueErrors too
-            wrong.append(f"line {number}: {one_line(str(error))}")
+    problems, wrong = read_json_lines(path, _problem)
     if wrong:
         shown = "; ".join(wrong[:SHOWN])
         more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
@@ -66,7 +49,7 @@ def read_problems(path: Path) -> list[Problem]:
         )
     if not problems:
         raise CommandError(ExitCode.USAGE, f"{path} has no problems in it.")
-    return list(problems.values())
+    return problems
 
 
 def _problem(line: bytes, number: int) -> Problem:

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.errors import CommandError
-from app.exit_codes import ExitCode
-from app.printable import one_line
+from app.json_lines import read_json_lines
 from engine.protocol import split_steps
 
 
@@ -46,25 +44,7 @@ def read_solutions(path: Path) -> tuple[list[Solution], list[str]]:
     Raises:
         CommandError: it cannot be read.
     """
-    try:
-        lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
-    except OSError as error:
-        raise CommandError(
-            ExitCode.USAGE, f"{path} cannot be read ({error.strerror}). Check the path."
-        ) from error
-    solutions: dict[str | int, Solution] = {}
-    wrong: list[str] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            found = _solution(line, number)
-            if found.id in solutions:
-                raise ValueError(f"the id {found.id!r} was there before")
-            solutions[found.id] = found
-        except ValueError as error:  # msgspec's errors are ValueErrors too
-            wrong.append(f"line {number}: {one_line(str(error))}")
-    return list(solutions.values()), wrong
+    return read_json_lines(path, _solution)
 
 
 def read_done(out: Path) -> set[str | int]:

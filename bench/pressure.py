@@ -135,7 +135,7 @@ def row(
 
     def tokens(count: Callable[[Outcome], int]) -> list[str]:
         mean, other = fmean(map(count, own)), fmean(map(count, first_come))
-        return [f"{mean:,.0f}", f"{other / mean:.2f}" if mean else "–"]  # noqa: RUF001
+        return [f"{mean:,.0f}", f"{other / mean:.2f}" if mean else "-"]
 
     return [
         name,

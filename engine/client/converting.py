@@ -12,6 +12,7 @@ import shutil
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 import msgspec
@@ -109,7 +110,7 @@ def _workplace(out: Path) -> Iterator[Path]:
     work = out.with_name(f".{out.name}.part")
     try:
         work.mkdir(parents=True, exist_ok=True)
-        lock = open(work / "lock", "ab", buffering=0)  # noqa: SIM115, PTH123 - it is held open
+        lock = FileIO(work / "lock", "a")
     except OSError as error:
         raise EngineError(
             Trouble.STORAGE,

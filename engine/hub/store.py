@@ -131,9 +131,8 @@ def cache_dir() -> Path:
     if folder := os.environ.get("HF_HUB_CACHE"):
         return Path(folder).expanduser()
     home = os.environ.get("HF_HOME")
-    if home is None:
-        home = os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118
-    return Path(home).expanduser() / "hub"
+    shared = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")
+    return (shared if home is None else Path(home)).expanduser() / "hub"
 
 
 def _in_cache(repository: str, file: str) -> Path | None:

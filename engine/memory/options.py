@@ -36,6 +36,8 @@ class Job:
     cache: CacheType = CacheType.F16
     markers: int = MARKERS
     """Positions of a batch at which the verifier is read, at least."""
+    outputs: int = 0
+    """The same of the generator, which is read on every path; more where it scores."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,16 @@ _ROWS = {Kind.RAM: 56, Kind.GPU: 512, Kind.UNIFIED: 512}
 
 
 def generator_setting(
-    cells: int, n: int, *, on: Kind = Kind.RAM, cache: CacheType = CacheType.F16
+    cells: int,
+    n: int,
+    *,
+    on: Kind = Kind.RAM,
+    cache: CacheType = CacheType.F16,
+    outputs: int = 0,
 ) -> Setting:
     """How the worker opens a generator for `n` paths."""
     # Written and forked from, and as many for drafts, which would else push out what is needed.
-    return _setting(cells, 4 * n + 2, n, on, cache)
+    return _setting(cells, 4 * n + 2, max(n, outputs), on, cache)
 
 
 def verifier_setting(
@@ -60,7 +65,7 @@ class Pair:
         kind = budget.device.kind
         self.apart = kind is Kind.GPU
         """Whether RAM is another memory than the device's."""
-        written = generator_setting(0, job.n, on=kind, cache=job.cache)
+        written = generator_setting(0, job.n, on=kind, cache=job.cache, outputs=job.outputs)
         verified = verifier_setting(0, job.n, on=kind, cache=job.cache, markers=job.markers)
         self.generator = _Member(generator, written, kind, job.context)
         self.verifier = verifier and _Member(verifier, verified, kind, int(job.context * _READ))

@@ -244,7 +244,8 @@ def _places(planned: Planned, ask: Ask) -> dict[Role, _Place]:
         prediction = predict(facts, setting, gpu=kind is not Kind.RAM)
         return _Place(path, layers, device.native, setting, prediction, device)
 
-    setting = generator_setting(option.generator.cells, n, on=kind, cache=cache)
+    outputs = ask.job.outputs
+    setting = generator_setting(option.generator.cells, n, on=kind, cache=cache, outputs=outputs)
     places: dict[Role, _Place] = {
         "generator": place(ask.generator, planned.generator, option.generator, setting)
     }

@@ -42,10 +42,15 @@ class Scoring:
         """Events told so far."""
         return self._seq
 
+    @property
+    def seconds(self) -> float:
+        """How long it has been going on."""
+        return time.monotonic() - self._begin
+
     def emit(self, event: Event) -> None:
         """Send an event to the client."""
         self.beat()
-        at = round(time.monotonic() - self._begin, 6)
+        at = round(self.seconds, 6)
         self._send(cast(AnyEvent, msgspec.structs.replace(event, seq=self._seq, at=at)))
         self._seq += 1
         self.finished = isinstance(event, RunFinished | RunFailed)

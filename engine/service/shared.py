@@ -23,11 +23,19 @@ class Shared:
     Args:
         ask: what the models were opened for.
         watch: makes the models give up computing when a signal is set.
+        copies: whether what leaves the cache of a GPU waits in RAM.
     """
 
-    def __init__(self, ask: Ask, models: Opened, watch: Callable[[StopSignal], None]) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        models: Opened,
+        watch: Callable[[StopSignal], None],
+        *,
+        copies: bool,
+    ) -> None:
         self.models = models
-        self.cache = KvTree(models.generator, _copies(models))
+        self.cache = KvTree(models.generator, _copies(models) if copies else None)
         self.verifier_cache = KvTree(models.verifier) if models.verifier is not None else None
         self.together = Together(models.generator, self.cache, alone=self._alone)
         self._ask = ask

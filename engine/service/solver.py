@@ -27,7 +27,7 @@ from engine.service.model_pool import Loading, ModelPool
 from engine.service.planning import Ask, Warn
 from engine.service.reranking import Reranking
 from engine.service.run import Run
-from engine.service.scorer import Scorer
+from engine.service.scorer import score
 from engine.service.scoring import Scoring
 from engine.service.searching import Searching
 from engine.service.shared import Shared
@@ -35,6 +35,7 @@ from engine.verify.prm import Prm
 
 INSTRUCTION = "Please reason step by step, and put your final answer within \\boxed{}."
 DEFAULT_CONTEXT = 2048
+SCORE_CONTEXT = 4096
 
 
 class Solver:
@@ -42,15 +43,15 @@ class Solver:
 
     def __init__(self, pool: ModelPool | None = None) -> None:
         self._pool = pool or ModelPool()
-        self._scorer = Scorer()
         self._shared: Shared | None = None
         """What the runs that are going on have in common."""
+        self._reserved = False
+        """Whether something has the models to itself, over several passes."""
 
     def close(self) -> None:
         """Give all memory back."""
         self._shared = None
         self._pool.close()
-        self._scorer.close()
 
     def score(self, scoring: Scoring) -> Generator[None]:
         """Emit the scores of a solution, and `RunFinished` last, when no search is going on.
@@ -58,13 +59,23 @@ class Solver:
         Raises:
             EngineError: it cannot be scored.
         """
-        while self._shared is not None and not scoring.stop.is_set:
+        scoring.check()
+        request = scoring.request
+        judge = find_judge(request.verifier, request.prm_format)
+        while self._in_use and not scoring.stop.is_set:
             yield
-        if scoring.stop.is_set:
+        try:
+            if scoring.stop.is_set:
+                raise Interrupted
+            job = Job(1, 1, request.context or SCORE_CONTEXT, outputs=judge.markers)
+            ask = Ask(judge.path, None, job)
+            score(scoring, judge, self._pool.open(ask, scoring.stop, *_listeners(scoring)))
+        except Interrupted:
             scoring.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
-            return
-        self._pool.close()
-        self._scorer.score(scoring)
+
+    @property
+    def _in_use(self) -> bool:
+        return self._reserved or self._shared is not None
 
     def solve(self, run: Run) -> Generator[None]:
         """Emit everything that happens in `run`, `RunFinished` last; yields after every pass.
@@ -77,7 +88,7 @@ class Solver:
         judge = _judge(request) if policy.guided else None
         reranking = self._reranking(run)
         ask = _ask(request, judge)
-        while self._shared is not None and not self._shared.suits(ask) and not run.stop.is_set:
+        while not self._free_for(ask) and not run.stop.is_set:
             yield
         started = time.monotonic()
         try:
@@ -109,7 +120,7 @@ class Solver:
         def load(path: Path, context: int, paths: int) -> tuple[TokenModel, ChatTemplate]:
             job = Job(paths, paths, context)
             ask = Ask(path, None, job, limit=request.budget, force=request.force)
-            models = self._join(run, ask).models
+            models = self._pool.open(ask, run.stop, *_listeners(run))
             return models.generator, models.template
 
         return Reranking(run, request.rerank, load, _context(request))
@@ -118,14 +129,21 @@ class Solver:
         self, run: Run, searching: Searching, reranking: Reranking
     ) -> Generator[None, None, Stop]:
         """Judge by a model that takes the place of all others, once no search needs those."""
-        while self._shared is not None and not run.stop.is_set:
+        while self._in_use and not run.stop.is_set:
             yield
         if run.stop.is_set:
             return Stop.CANCELLED
+        self._reserved = True
         try:
             return (yield from searching.rerank(reranking))
         finally:
-            self._shared = None
+            self._reserved = False
+
+    def _free_for(self, ask: Ask) -> bool:
+        """Whether a search may begin now: alone, or beside those that use the same models."""
+        if self._reserved:
+            return False
+        return self._shared is None or self._shared.suits(ask)
 
     def _join(self, run: Run, ask: Ask) -> Shared:
         """Take part in what is going on, or have the models opened."""
@@ -133,9 +151,9 @@ class Solver:
             raise Interrupted
         if self._shared is not None:
             return self._shared
-        self._scorer.close()
         models = self._pool.open(ask, run.stop, *_listeners(run))
-        shared = Shared(ask, models, self._pool.watch)
+        copies = MODES[run.request.search.mode].mechanisms.host_copies
+        shared = Shared(ask, models, self._pool.watch, copies=copies)
         self._shared = shared
         return shared
 
@@ -178,7 +196,7 @@ def _ask(request: SolveRequest, judge: Judge | None) -> Ask:
     )
 
 
-def _listeners(run: Run) -> tuple[Loading, Warn]:
+def _listeners(run: Run | Scoring) -> tuple[Loading, Warn]:
     """What hears of models being loaded, and of what the user should know of them."""
 
     def warn(code: str, message: str) -> None:

@@ -10,11 +10,13 @@ import pytest
 
 from engine import catalogue, seedling
 from engine.errors import EngineError
+from engine.models.stop import StopSignal
 from engine.protocol import (
     Answered,
     AnyEvent,
     Phase,
     RunFinished,
+    ScoreRequest,
     Search,
     SolveRequest,
     StepScored,
@@ -22,6 +24,7 @@ from engine.protocol import (
 )
 from engine.seedling.checkpoint import write_checkpoint
 from engine.service.run import Run
+from engine.service.scoring import Scoring
 from engine.service.solver import Solver
 from tests.engine.checkpoints import Family
 
@@ -93,6 +96,26 @@ def test_a_verifier_with_a_head_scores_from_its_folder(
         )
     )  # fmt: skip
     assert any(isinstance(event, StepScored) for event in events)
+
+
+def test_a_solution_is_scored_from_a_folder_as_from_its_file(pair: tuple[str, str]) -> None:
+    solver = Solver()
+    found: list[tuple[float, ...]] = []
+    for verifier in (pair[1], str(seedling.verifier_path())):
+        events: list[AnyEvent] = []
+        asked = ScoreRequest(
+            problem=PROBLEM,
+            steps=("Tom has 12+7=19 apples.", "The answer is \\boxed{19}."),
+            verifier=verifier,
+            prm_format="seedling",
+        )
+        for _ in solver.score(Scoring(asked, events.append, StopSignal(), lambda: None)):
+            pass
+        assert isinstance(events[-1], RunFinished)
+        found += [event.scores for event in events if isinstance(event, StepScored)]
+    solver.close()
+    assert len(found) == 2
+    assert found[0] == pytest.approx(found[1], abs=5e-3)
 
 
 def test_without_torch_a_folder_is_refused_with_what_to_install(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 import pytest
 
@@ -92,3 +92,36 @@ def test_a_ranking_model_that_cannot_judge_leaves_the_answer_and_says_so() -> No
 def test_an_unknown_ranking_model_is_told_before_the_search() -> None:
     with pytest.raises(EngineError, match="no generator 'nobody'"):
         solved(SolveRequest(problem=REQUEST.problem, rerank="nobody", search=REQUEST.search))
+
+
+def test_a_run_on_the_ranking_model_waits_until_the_ranking_is_done() -> None:
+    order: list[str] = []
+
+    def begin(name: str, request: SolveRequest) -> tuple[list[AnyEvent], Generator[None]]:
+        events: list[AnyEvent] = []
+
+        def send(event: AnyEvent) -> None:
+            events.append(event)
+            order.append(f"{name} {event.__struct_config__.tag}")
+
+        run = Run(name, request, send)
+        run.start()
+        return events, solver.solve(run)
+
+    solver = Solver()
+    ranked, ranking = begin("ranked", REQUEST)
+    while not any(isinstance(event, Phase) and event.name == "judging" for event in ranked):
+        next(ranking)
+    beside = SolveRequest(
+        problem="Say yes.", generator=CRITIC, search=Search(policy="majority", n=1), context=100
+    )
+    other, work = begin("other", beside)
+    going = [ranking, work]
+    while going:
+        going = [each for each in going if next(each, going) is not going]
+    solver.close()
+    for events in (ranked, other):
+        assert isinstance(events[-1], RunFinished)
+        assert events[-1].stop is Stop.COMPLETE
+    last_judged = len(order) - 1 - order[::-1].index("ranked path_judged")
+    assert order.index("other node_opened") > last_judged
