@@ -13,6 +13,8 @@ Modes: `baseline` (search-and-learn's loop), `fasttts`, `specscale`, `exact`, an
 the first to the last `plain` (each step verified once) and `deduplicate`. `fasttts` and `specscale`
 take shortcuts and so find other trees: compare goodput, which is per token of a finished path.
 
+The longest path, in tokens, is as few decode steps as any search for the same tree can take.
+
 Times are a device's alone: drawing tokens and scheduling on the host take none.
 """
 
@@ -41,7 +43,7 @@ from engine.models.sampling import Sampler
 from engine.models.simulated import SimulatedModel
 from engine.models.simulated_clock import Device, Kernel, Shape, Timing, VirtualClock
 from engine.models.simulated_text import BEGIN, Judge, Writer
-from engine.protocol import BeamsSelected, Event, StepFinished, StepScored
+from engine.protocol import BeamsSelected, DraftsDropped, Event, StepFinished, StepScored
 from engine.runlog import read_run
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
@@ -177,6 +179,9 @@ def solve(
         match event:
             case StepFinished():
                 steps[event.lineage] = event
+            case DraftsDropped():
+                for lineage in event.lineages:
+                    steps.pop(lineage, None)
             case BeamsSelected():
                 completed.update(dict.fromkeys(event.completed, clock.now))
 
@@ -241,12 +246,13 @@ def row(name: str, n: int, outcomes: Sequence[Outcome]) -> list[str]:
         *(f"{fmean(busy):.2f}" for busy in zip(*(o.busy for o in outcomes), strict=True)),
         *(f"{fmean(column):,.0f}" for column in zip(*numbers, strict=True)),
         f"{idle:.0%}",
+        f"{fmean(max(_tokens(at, o.steps) for at in o.steps) for o in outcomes):,.0f}",
     ]
 
 
 COLUMNS = (
     "n, mode|latency s|goodput tok/s|generator s|verifier s|decode steps|generated|decoded|"
-    "recomputed|restored|verified|idle slots"
+    "recomputed|restored|verified|idle slots|longest path"
 )
 
 

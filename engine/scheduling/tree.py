@@ -96,9 +96,6 @@ class ReasoningTree:
         for opened in self.groups:
             yield from (node for node in opened.nodes if node.ending is not None)
 
-    def node(self, lineage: Lineage) -> Node | None:
-        return self._nodes.get(lineage)
-
     def stem_before(self, node: Node) -> Stem:
         """Where a node starts in the generator's cache."""
         if node.parent is None:
