@@ -1,6 +1,6 @@
 """What each mechanism of the scheduler gains on this machine, on real models.
 
-`python -m bench.modes [--generators ...] [--n 4 8 16] [--problems 12] [--seconds S]`
+`python -m bench.modes [--generators ...] [--n 4 8 16] [--problems 12] [--seconds S] [--equal]`
 `python -m bench.modes --equality 100 [--generators ...] [--n 8]`
 
 Beam search on held-out problems, verified by the seedling, by search-and-learn's loop
@@ -170,13 +170,16 @@ def sameness(results: Mapping[Cell, Mapping[str, Sequence[Outcome]]]) -> str:
     return markdown(f"Trees against those of '{INCREMENTAL}'", ["", *COLUMNS], rows)
 
 
-def equality(generator: str, n: int, runs: int) -> str:
+def equality(generator: str, n: int, runs: int, equal: bool) -> str:
     """Compares `runs` searches, spread evenly over the variants."""
     chosen = variants()
     results = {name: Equality() for name in chosen}
     count = -(-runs // len(chosen))
     problems = held_out(count, seed=2, kind="templates")
-    with opened(generator, n) as ample, opened(generator, n, paths=1) as scarce:
+    with (
+        opened(generator, n, equal=equal) as ample,
+        opened(generator, n, paths=1, equal=equal) as scarce,
+    ):
         for number, problem in enumerate(problems):
             first = solve(ample, problem.text, PLAIN, n=n, seed=number, temperature=HOT)
             for name in islice(chosen, runs - number * len(chosen)):
@@ -197,15 +200,21 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin none after")
     parser.add_argument("--equality", type=int, metavar="RUNS", help="compare trees, time nothing")
+    parser.add_argument(
+        "--equal", action="store_true", help="verify by a model as large as the generator"
+    )
     options = parser.parse_args()
     where = "GPU" if llama_cpp.llama_supports_gpu_offload() else f"{default_threads()} thread(s)"
     print(f"llama.cpp on {where}\n", flush=True)
     if options.equality:
         for generator in options.generators:
-            print(equality(generator, options.n[0], options.equality), flush=True)
+            print(equality(generator, options.n[0], options.equality, options.equal), flush=True)
         return
     with ExitStack() as stack:
-        pairs = {g: stack.enter_context(opened(g, max(options.n))) for g in options.generators}
+        pairs = {
+            g: stack.enter_context(opened(g, max(options.n), equal=options.equal))
+            for g in options.generators
+        }
         cells = {(g, n): pairs[g] for g in options.generators for n in options.n}
         results = race(cells, held_out(options.problems, seed=1), options.seconds)
     for (generator, n), outcomes in results.items():

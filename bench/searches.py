@@ -10,6 +10,8 @@ from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+import msgspec
+
 from engine import answers, catalogue, search
 from engine.models.base import Span, TokenModel
 from engine.models.chat import ChatTemplate
@@ -114,17 +116,28 @@ class Outcome:
 
 @contextmanager
 def opened(
-    generator: str, n: int, *, paths: int = 16, cells: tuple[int, int] | None = None
+    generator: str,
+    n: int,
+    *,
+    paths: int = 16,
+    cells: tuple[int, int] | None = None,
+    equal: bool = False,
 ) -> Iterator[Pair]:
     """A generator of the catalogue and the seedling's verifier, for searches of up to `n` paths.
 
     Args:
+        equal: verify by the generator's own weights, asked as RLHFlow's verifiers are. What they
+            say means little, but reading a step costs what it does where both are of one size.
         paths: how many of full length each cache has room for.
         cells: of the generator's and the verifier's, if that is given instead.
     """
     steps, tokens, context = _LENGTHS.get(generator, _SHORT)
-    path, format = catalogue.verifier_file("seedling", None)
-    weights = LlamaWeights(catalogue.generator_file(generator)), LlamaWeights(path)
+    writing = catalogue.generator_file(generator)
+    named = (str(writing), "rlhflow") if equal else ("seedling", None)
+    path, format = catalogue.verifier_file(*named)
+    if equal:  # its tokens have other numbers than those of RLHFlow's own
+        format = msgspec.structs.replace(format, good_id=None, bad_id=None)
+    weights = LlamaWeights(writing), LlamaWeights(path)
     sizes = [-(-size // _PAD) * _PAD for size in cells or (paths * context, paths * context)]
     models = [
         LlamaModel(w, capacity=size, paths=2 * n + 2, outputs=outputs, stop=StopSignal())
@@ -137,6 +150,8 @@ def opened(
         eos=weights[0].vocabulary.eos.decode(errors="replace"),
     )
 
+    asking = template if equal else ChatTemplate("")
+
     def prompt(problem: str) -> list[int]:
         messages = [
             {"role": "system", "content": INSTRUCTION},
@@ -146,9 +161,7 @@ def opened(
 
     limits = Limits(tokens, min(context, writer.trained_context))
     try:
-        yield Pair(
-            writer, judge, bind(format, judge.vocabulary, ChatTemplate("")), prompt, limits, steps
-        )
+        yield Pair(writer, judge, bind(format, judge.vocabulary, asking), prompt, limits, steps)
     finally:
         for model in models:
             model.close()

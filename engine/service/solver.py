@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from engine.memory.options import Job
 from engine.models.base import Interrupted, TokenModel
 from engine.models.chat import ChatTemplate
 from engine.models.sampling import Sampler
+from engine.models.stop import StopSignal
 from engine.protocol.events import Counters, RunFinished, Stop, Trouble, Warned
 from engine.protocol.request import SolveRequest
 from engine.scheduling.scheduler import Scheduler
@@ -47,6 +48,8 @@ class Solver:
         """What the runs that are going on have in common."""
         self._reserved = False
         """Whether something has the models to itself, over several passes."""
+        self._line: list[object] = []
+        """Places of what waits for models, in the order in which it came."""
 
     def close(self) -> None:
         """Give all memory back."""
@@ -62,8 +65,7 @@ class Solver:
         scoring.check()
         request = scoring.request
         judge = find_judge(request.verifier, request.prm_format)
-        while self._in_use and not scoring.stop.is_set:
-            yield
+        yield from self._turn(scoring.stop, lambda: not self._in_use)
         try:
             if scoring.stop.is_set:
                 raise Interrupted
@@ -88,8 +90,7 @@ class Solver:
         judge = _judge(request) if policy.guided else None
         reranking = self._reranking(run)
         ask = _ask(request, judge)
-        while not self._free_for(ask) and not run.stop.is_set:
-            yield
+        yield from self._turn(run.stop, lambda: self._free_for(ask))
         started = time.monotonic()
         try:
             shared = self._join(run, ask)
@@ -129,8 +130,7 @@ class Solver:
         self, run: Run, searching: Searching, reranking: Reranking
     ) -> Generator[None, None, Stop]:
         """Judge by a model that takes the place of all others, once no search needs those."""
-        while self._in_use and not run.stop.is_set:
-            yield
+        yield from self._turn(run.stop, lambda: not self._in_use)
         if run.stop.is_set:
             return Stop.CANCELLED
         self._reserved = True
@@ -138,6 +138,20 @@ class Solver:
             return (yield from searching.rerank(reranking))
         finally:
             self._reserved = False
+
+    def _turn(self, stop: StopSignal, free: Callable[[], bool]) -> Generator[None]:
+        """Wait until the models are free for something, or it is stopped.
+
+        Who came first goes first: what asks for other models is not kept waiting for ever by runs
+        that share those in use.
+        """
+        place = object()
+        self._line.append(place)
+        try:
+            while not stop.is_set and (self._line[0] is not place or not free()):
+                yield
+        finally:
+            self._line.remove(place)
 
     def _free_for(self, ask: Ask) -> bool:
         """Whether a search may begin now: alone, or beside those that use the same models."""

@@ -96,3 +96,26 @@ def test_runs_side_by_side_share_passes() -> None:
         second[1].close()
     finally:
         solver.close()
+
+
+def test_a_run_that_asks_for_other_models_is_not_overtaken_by_runs_that_share_those_in_use() -> (
+    None
+):
+    solver = Solver()
+    try:
+        first = begin(solver, 1)
+        next(first[1])
+        other = begin(solver, 0)  # more paths than the first has room for
+        next(other[1])
+        sharing = begin(solver, 2)
+        next(sharing[1])
+        for _ in first[1]:
+            next(other[1])
+            next(sharing[1])
+        assert len(sharing[2]) == 1  # it has only begun
+        next(other[1])
+        assert len(other[2]) > 1
+        for run in (other, sharing):
+            run[1].close()
+    finally:
+        solver.close()
