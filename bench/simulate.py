@@ -1,10 +1,12 @@
 """What searches would take on GPUs that are not here, as Markdown tables; nothing passes or fails.
 
 `python -m bench.simulate [--devices ...] [--pairs ...] [--n ...] [--modes ...] [--like RUN]`
+`python -m bench.simulate [--devices ...] [--pairs ...] [--modes ...] --replay RUN`
 
 The engine's own scheduler and verifier run on simulated models whose forward passes advance a
 virtual clock by their roofline on the named GPU (`bench/devices.toml`). The text is a seeded
-process; `--like` gives it the step lengths and scores of a recorded run. Models are f16 where both
+process; `--like` gives it the step lengths and scores of a recorded run, and `--replay` schedules
+the tree of a recorded beam search itself, token by token. Models are f16 where both
 fit, q4_k_m otherwise. What they leave of 90 % of the memory goes to the two caches: halved, as
 search-and-learn does and SpecScale leaves open, split by the roofline as FastTTS does, or with as
 many cells for each.
@@ -21,7 +23,6 @@ Times are a device's alone: drawing tokens and scheduling on the host take none.
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import tomllib
 from collections import defaultdict
@@ -30,24 +31,22 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from statistics import correlation, fmean, pstdev, quantiles
+from statistics import fmean, quantiles
 from typing import Any, Literal, get_args
 
+from bench.scripts import CONTEXT, Script, generated, recorded
 from bench.table import markdown
-from engine import catalogue, search
+from engine import catalogue
 from engine.memory.roofline import Load, Speed, Split, Work, split
 from engine.models.chat import ChatTemplate
 from engine.models.host_copies import HostCopies
 from engine.models.kv_tree import KvTree, Stem
-from engine.models.sampling import Sampler
 from engine.models.simulated import SimulatedModel
 from engine.models.simulated_clock import Device, Kernel, Shape, Timing, VirtualClock
-from engine.models.simulated_text import BEGIN, Judge, Writer
-from engine.protocol import BeamsSelected, DraftsDropped, Event, StepFinished, StepScored
-from engine.runlog import read_run
+from engine.protocol import BeamsSelected, DraftsDropped, Event, StepFinished
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import MODES, Counts, Limits, Mode
+from engine.scheduling.settings import MODES, Counts, Mode
 from engine.search.policy import Lineage
 from engine.verify.formats import bind
 from engine.verify.prm import Prm
@@ -56,17 +55,12 @@ Memory = Literal["halves", "roofline", "tree"]
 MEMORY: dict[str, Memory] = {"fasttts": "roofline", "exact": "tree"}
 """How a mode shares memory between the caches; `halves` unless named. `tree` gives both as many
 cells, since a verifier that reads each step once keeps the same tree as the generator."""
-WIDTH = 4
-CONTEXT = 4096
-"""Tokens of the longest path; max_model_len of the FastTTS artifact."""
 TYPICAL = 1024
 """Tokens of a path that the caches are split for."""
-STEP = 512
 HOST = 8 << 30
 """Bytes of host memory for what leaves the generator's cache."""
 USABLE = 0.9
 """Share of the memory that models and caches may take, as is usual with vLLM."""
-PROBLEM = "A train leaves the station at noon and " * 12  # about as long as one of MATH-500
 PAIRS = ("1.5B+1.5B", "1.5B+7B", "7B+1.5B")
 
 
@@ -156,22 +150,30 @@ class Outcome:
     steps: dict[Lineage, StepFinished] = field(default_factory=dict)
 
 
-def solve(
-    where: Machine, n: int, name: str, writer: Writer, judge: Judge, kernel: Kernel
-) -> Outcome:
-    """Beam search on one problem, in the mode of that name."""
+def solve(where: Machine, script: Script, name: str, kernel: Kernel) -> Outcome:
+    """The search of a script, in the mode of that name."""
     how = mode(name)
+    n = script.search.n
     clock = VirtualClock()
     timings = [Timing(clock, where.device, shape, kernel) for shape in where.shapes]
     generator, verifier = (
-        SimulatedModel(process, capacity=cells, paths=4 * n + 2, timing=timing)
+        SimulatedModel(
+            process,
+            capacity=cells,
+            paths=4 * n + 2,
+            timing=timing,
+            vocabulary=script.vocabulary,
+        )
         for process, cells, timing in zip(
-            (writer, judge), where.cells(n, MEMORY.get(name, "halves")), timings, strict=True
+            (script.writer, script.judge),
+            where.cells(n, MEMORY.get(name, "halves")),
+            timings,
+            strict=True,
         )
     )
     format = bind(catalogue.load().format("seedling"), verifier.vocabulary, ChatTemplate(""))
-    prm = Prm(verifier, format, PROBLEM, whole_paths=how.whole_paths)
-    policy = search.build("beam", n=n, width=WIDTH)
+    prm = Prm(verifier, format, script.problem, whole_paths=how.whole_paths)
+    policy = script.policy()
     steps: dict[Lineage, StepFinished] = {}
     completed: dict[Lineage, float] = {}
 
@@ -189,10 +191,10 @@ def solve(
         generator,
         prm,
         policy,
-        Sampler(0.8),
-        prompt=[*generator.vocabulary.tokenize(PROBLEM), BEGIN],
-        seed=writer.seed,
-        limits=Limits(STEP, CONTEXT),
+        script.sampler,
+        prompt=script.prompt,
+        seed=script.seed,
+        limits=script.limits,
         emit=emit,
         past=Past(),
         mode=how,
@@ -279,52 +281,29 @@ def text(outcomes: Sequence[Outcome]) -> str:
     )
 
 
-def recorded(path: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The step lengths and the scores of a recorded run, for a writer and a judge."""
-    events = list(read_run(path))
-    steps = {e.lineage: e for e in events if isinstance(e, StepFinished)}
-    ends = [len(lineage) for lineage, step in steps.items() if step.ending == "end"]
-    fewest = min(ends, default=1)
-    later = sum(len(lineage) >= fewest for lineage in steps)
-    odds = {
-        e.lineage: math.log(max(e.scores[-1], 1e-6) / max(1 - e.scores[-1], 1e-6))
-        for e in events
-        if isinstance(e, StepScored) and e.scores
-    }
-    related = [(odds[at[:-1]], value) for at, value in odds.items() if at[:-1] in odds]
-    return (
-        {
-            "lengths": sorted(len(step.tokens) for step in steps.values()),
-            "fewest": fewest,
-            "ending": max(0.01, len(ends) / later),
-        },
-        {
-            "mean": fmean(odds.values()),
-            "spread": pstdev(odds.values()),
-            "persistence": max(0.0, correlation(*zip(*related, strict=True))) if related else 0.0,
-        },
-    )
-
-
 Table = dict[tuple[int, str], list[Outcome]]
 """Outcomes by n and mode."""
 
 
 def solve_all(options: argparse.Namespace, device: str, pair: str) -> tuple[Machine | None, Table]:
     """What one table holds."""
-    writing, judging = recorded(options.like) if options.like else ({}, {})
     where = machine(_known(), device, pair)
     found: Table = {}
     for n in options.n if where is not None else ():
         assert where is not None
-        problems = max(1, min(options.problems, options.paths // n))
+        problems = scripts(options, n)
         for name in options.modes:
             print(f"{device} {pair} n={n} {name}", file=sys.stderr)
-            found[n, name] = [
-                solve(where, n, name, Writer(i, **writing), Judge(i, **judging), options.kernel)
-                for i in range(problems)
-            ]
+            found[n, name] = [solve(where, script, name, options.kernel) for script in problems]
     return where, found
+
+
+def scripts(options: argparse.Namespace, n: int) -> list[Script]:
+    """What is searched in each mode."""
+    if options.replay:
+        return [recorded(options.replay)]
+    problems = max(1, min(options.problems, options.paths // n))
+    return [generated(number, n, options.like) for number in range(problems)]
 
 
 def _known() -> dict[str, Any]:
@@ -425,8 +404,13 @@ def main() -> None:
     )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--kernel", choices=get_args(Kernel), default="unified")
-    parser.add_argument("--like", metavar="RUN", help="log of a run whose text to imitate")
-    for table in tables(parser.parse_args()):
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--like", metavar="RUN", help="log of a run whose text to imitate")
+    source.add_argument("--replay", metavar="RUN", help="log of a run to schedule again")
+    options = parser.parse_args()
+    if options.replay:
+        options.n = (recorded(options.replay).search.n,)
+    for table in tables(options):
         print(table, flush=True)
 
 

@@ -56,6 +56,7 @@ class SimulatedModel:
 
     Args:
         timing: what a forward pass costs; by default nothing.
+        vocabulary: of the process; by default that of generated text.
     """
 
     def __init__(
@@ -65,10 +66,11 @@ class SimulatedModel:
         capacity: int,
         paths: int,
         timing: Timing | None = None,
+        vocabulary: Vocabulary | None = None,
         name: str = "simulated",
     ) -> None:
         self.name = name
-        self.vocabulary: Vocabulary = SimulatedVocabulary()
+        self.vocabulary: Vocabulary = vocabulary or SimulatedVocabulary()
         self.trained_context = capacity
         self.capacity = capacity
         self.max_paths = paths

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 END, BEGIN, MARKER, GOOD, BAD, STOP = range(6)
-_SPECIALS = ("<|end|>", "<|solution|>", "<|step|>", "<|good|>", "<|bad|>")
+SPECIALS = ("<|end|>", "<|solution|>", "<|step|>", "<|good|>", "<|bad|>")
 _TEXT = (
     "so we have the sum of two odd numbers is even then divide both by three and find that "
     "this gives us more than"
@@ -48,7 +48,7 @@ class SimulatedVocabulary:
         self._pieces += [f" {word}".encode() for word in (*_WORDS, *answers)]
         self._ids = {".": STOP}
         self._ids |= {word: id for id, word in enumerate((*_WORDS, *answers), _FIRST_WORD)}
-        self._special_ids = {text: id for id, text in enumerate(_SPECIALS)}
+        self._special_ids = {text: id for id, text in enumerate(SPECIALS)}
 
     def tokenize(self, text: str, *, special: bool = False, bos: bool = False) -> list[int]:
         pattern = r"\\boxed\{\d\}|\w+|\S"
