@@ -6,7 +6,7 @@ the policy open it, it is taken over whole, and otherwise nothing remembers it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from engine.scheduling.node import Node
 from engine.search.policy import Group, Lineage
@@ -19,15 +19,19 @@ class Drafts:
         self._nodes: dict[Lineage, Node] = {}
         self._groups: dict[Lineage, Group] = {}
         """By parent, the group its children would belong to."""
+        self._children: dict[Lineage, list[Node]] = {}
+        """By parent, those of its children that are drafts."""
 
     def __len__(self) -> int:
         return len(self._nodes)
 
     def add(self, parent: Lineage, group: Group, nodes: Iterable[Node]) -> None:
         self._groups[parent] = group
+        children = self._children.setdefault(parent, [])
         for node in nodes:
             node.draft = True
             self._nodes[node.lineage] = node
+            children.append(node)
 
     def of_name(self, lineage: Lineage) -> Node | None:
         return self._nodes.get(lineage)
@@ -37,7 +41,7 @@ class Drafts:
         node = self._nodes.get(lineage)
         if node is None or (node.limit, node.whole) != (limit, whole):
             return None
-        del self._nodes[lineage]
+        self._remove(node)
         node.draft = False
         return node
 
@@ -48,18 +52,26 @@ class Drafts:
                 yield self._groups[node.lineage[:-1]], node
 
     def below(self, parents: Iterable[Lineage]) -> list[Node]:
-        """All drafts that follow any of these nodes, however far."""
-        lineages = set(parents)
-        return [
-            node
-            for node in self._nodes.values()
-            if any(node.lineage[:depth] in lineages for depth in range(1, len(node.lineage)))
-        ]
+        """All drafts that follow any of these nodes, however far; none through a promoted one."""
+        found: list[Node] = []
+        for parent in parents:
+            children = self._children.get(parent, ())
+            found += children
+            found += self.below(child.lineage for child in children)
+        return found
 
-    def forget(self, nodes: Sequence[Node]) -> None:
+    def forget(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
-            self._nodes.pop(node.lineage, None)
+            if self._nodes.get(node.lineage) is node:
+                self._remove(node)
             self._groups.pop(node.lineage, None)
+
+    def _remove(self, node: Node) -> None:
+        parent = node.lineage[:-1]
+        del self._nodes[node.lineage]
+        self._children[parent].remove(node)
+        if not self._children[parent]:
+            del self._children[parent]
 
     def close(self, parents: Iterable[Lineage]) -> None:
         """Decided nodes are drafted from no more; their names need not be kept."""

@@ -44,11 +44,14 @@ class Prospects:
         self.lost = []
         found = [prospect for opened in tree.groups for prospect in self._candidates(tree, opened)]
         chances = {prospect.node.lineage: prospect.chance for prospect in found}
+        priors: dict[int, float] = {}
         # Parents come before their children: a draft is added after what it follows.
         for group, node in drafts.finished():
             before = chances.get(node.lineage[:-1])
             if before is not None and _goes_on(node):
-                chance = before * self._prior(group)
+                if id(group) not in priors:
+                    priors[id(group)] = self._prior(group)
+                chance = before * priors[id(group)]
                 chances[node.lineage] = chance
                 found.append(Prospect(node, group, chance))
         match self._mechanisms.draft_rule:

@@ -193,7 +193,7 @@ class Scheduler:
         """Verify and decide what is ready."""
         while True:
             if self._verification is not None:
-                drafts = [node for _, node in self._speculation.drafts.finished()]
+                drafts = (node for _, node in self._speculation.drafts.finished())
                 writing = len(self._strands.certain)
                 if self._verification.verify(self._tree, writing, drafts):
                     self._speculation.changed()
@@ -247,8 +247,7 @@ class Scheduler:
         self._begun = True
         return True
 
-    def _open(self, groups: Sequence[Group]) -> list[Node]:
-        """Open groups; returns those of their nodes that were drafts."""
+    def _open(self, groups: Sequence[Group]) -> None:
         promoted: list[Node] = []
         for group in groups:
             nodes: list[Node] = []
@@ -270,7 +269,6 @@ class Scheduler:
                     self._wait(siblings)
         if promoted:
             self._emit(events.DraftsPromoted(lineages=tuple(node.lineage for node in promoted)))
-        return promoted
 
     def _want_scores(self, node: Node) -> None:
         if self._verification is not None and node.scores is None:
@@ -358,7 +356,7 @@ class Scheduler:
                     )
                 )
                 opened.nodes = kept
-                self._speculation.decided(rest, (), self._strands)
+                self._speculation.decided(rest, self._strands)
                 self._release(rest, ())
 
     def _decide(self, opened: OpenGroup) -> None:
@@ -379,8 +377,8 @@ class Scheduler:
                 round=group.round, kept=decision.kept, completed=decision.completed
             )
         )
-        promoted = self._open(decision.next)
-        self._speculation.decided(opened.nodes, promoted, self._strands)
+        self._open(decision.next)
+        self._speculation.decided(opened.nodes, self._strands)
         self._release(opened.nodes, decision.next)
 
     def _release(self, nodes: Sequence[Node], following: Sequence[Group]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -74,9 +75,9 @@ class Speculation:
             return
         ranked = self._rank(strands)
         chances = {prospect.node.lineage: prospect.chance for prospect in ranked}
-        drafting = [_chance(chances, strand) for strand in strands.drafting]
+        drafting = sorted(_chance(chances, strand) for strand in strands.drafting)
         for prospect in ranked:
-            better = sum(chance >= prospect.chance for chance in drafting)
+            better = len(drafting) - bisect_left(drafting, prospect.chance)
             for siblings, group in self._undrafted(prospect, len(strands)):
                 if better >= rows or not strands.start(siblings, keep=True, draft=True):
                     return
@@ -111,7 +112,8 @@ class Speculation:
         """Forget drafts and what the cache holds for them alone. False if there are none."""
         if not nodes:
             return False
-        nodes = [*nodes, *self.drafts.below(node.lineage for node in nodes)]
+        below = self.drafts.below(node.lineage for node in nodes)
+        nodes = list({id(node): node for node in (*nodes, *below)}.values())
         self.drafts.forget(nodes)
         strands.stop(nodes)
         kept = {id(node.stem) for node in self._tree.finished()}
@@ -125,18 +127,10 @@ class Speculation:
         self._emit(events.DraftsDropped(lineages=tuple(node.lineage for node in nodes)))
         return True
 
-    def decided(self, nodes: Iterable[Node], promoted: Iterable[Node], strands: Strands) -> None:
+    def decided(self, nodes: Iterable[Node], strands: Strands) -> None:
         """These nodes are decided: drop what was drafted of them and not promoted."""
         names = [node.lineage for node in nodes]
-        tops = {node.lineage for node in promoted}
-        self.drop(
-            [
-                node
-                for node in self.drafts.below(names)
-                if not any(node.lineage[:depth] in tops for depth in range(len(node.lineage)))
-            ],
-            strands,
-        )
+        self.drop(self.drafts.below(names), strands)
         self.drafts.close(names)
         self._short = False
         self.changed()
