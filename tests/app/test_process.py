@@ -80,7 +80,7 @@ def test_the_first_interrupt_gives_the_best_so_far(start: Start, number: int) ->
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_the_second_interrupt_leaves_at_once(start: Start, number: int, code: int) -> None:
     process = start("solve", "x", delay=60)
-    wait_for(process, "loading")
+    wait_for(process, "searching")  # from here on nothing comes that could end the run
     process.send_signal(number)
     wait_for(process, "Stopping")
     begin = time.monotonic()
