@@ -10,6 +10,7 @@ import hashlib
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,6 +20,12 @@ from engine.protocol.events import Trouble
 _NEGLIGIBLE = 24.0
 """Tokens this many nats below the best (1 in 26 billion) are never drawn; leaving them out saves
 most of the exponentials on a large vocabulary."""
+
+
+_SPARSE = 8
+"""Tokens of the vocabulary for each that is possible, from which on those are picked out."""
+_BLOCK = 256
+"""Weights that are summed at once."""
 
 
 class Draws:
@@ -49,7 +56,9 @@ class Sampler:
     min_p: float = 0.0
 
     def weights(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Token ids that can be drawn, ascending, and their running weights (unnormalised).
+        """Token ids that can be drawn, ascending, and their weights, float32, unnormalised.
+
+        Both are valid until the next call.
 
         Args:
             logits: float32, shape (vocabulary,).
@@ -66,27 +75,55 @@ class Sampler:
             )
         temperature = np.float32(self.temperature)
         if temperature <= 0:
-            return np.array([logits.argmax()]), np.ones(1)
-        ids = np.flatnonzero(logits >= best - _NEGLIGIBLE * temperature)
-        scaled = (logits[ids] - best) / temperature
+            return np.array([logits.argmax()]), np.ones(1, np.float32)
+        possible = logits >= best - _NEGLIGIBLE * temperature
+        # Where much is possible, computing with all is cheaper than picking out what is.
+        if np.count_nonzero(possible) * _SPARSE < len(logits):
+            ids = np.flatnonzero(possible)
+            scaled = (logits[ids] - best) / temperature
+        else:
+            ids, scaled = _scratch(len(logits))
+            np.subtract(logits, best, out=scaled)
+            np.divide(scaled, temperature, out=scaled)
         if 0 < self.top_k < len(ids):
             keep = _largest(scaled, self.top_k)
             ids, scaled = ids[keep], scaled[keep]
-        weights = np.exp(scaled)
+        weights = np.exp(scaled, out=scaled)
         if self.top_p < 1.0:
             keep = _nucleus(weights, self.top_p)
             ids, weights = ids[keep], weights[keep]
         if self.min_p > 0.0:
             keep = weights >= self.min_p  # the best weighs 1
             ids, weights = ids[keep], weights[keep]
-        return ids, np.cumsum(weights, dtype=np.float64)
+        return ids, weights
 
     def draw(self, logits: np.ndarray, uniforms: Iterable[float]) -> list[int]:
         """Draw one token for each uniform number from the same logits."""
-        ids, running = self.weights(logits)
-        last = len(ids) - 1
-        places = np.searchsorted(running, [u * running[-1] for u in uniforms], side="right")
-        return [int(ids[min(place, last)]) for place in places]
+        ids, weights = self.weights(logits)
+        # Running sums over a large vocabulary are slow: sum blocks first, then within the one that
+        # is drawn.
+        starts = np.arange(0, len(weights), _BLOCK)
+        running = np.cumsum(np.add.reduceat(weights, starts, dtype=np.float64))
+        drawn: list[int] = []
+        for uniform in uniforms:
+            target = uniform * running[-1]
+            block = min(int(np.searchsorted(running, target, side="right")), len(starts) - 1)
+            start = int(starts[block])
+            inside = weights[start : start + _BLOCK]
+            within = np.cumsum(inside, dtype=np.float64)
+            target -= running[block - 1] if block else 0.0
+            place = int(np.searchsorted(within, target, side="right"))
+            if place == len(within):  # the two sums round differently
+                place = int(inside.argmax())
+            drawn.append(int(ids[start + place]))
+        return drawn
+
+
+@lru_cache(maxsize=4)
+def _scratch(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """All ids, and room for a number each: the pages of new arrays would cost more than the sums
+    in them."""
+    return np.arange(size), np.empty(size, np.float32)
 
 
 def _largest(values: np.ndarray, count: int) -> np.ndarray:

@@ -38,8 +38,8 @@ def reference(logits: np.ndarray, sampler: Sampler) -> dict[int, float]:
 
 
 def probabilities(logits: np.ndarray, sampler: Sampler) -> dict[int, float]:
-    ids, running = sampler.weights(logits)
-    shares = np.diff(running, prepend=0.0) / running[-1]
+    ids, weights = sampler.weights(logits)
+    shares = weights / weights.sum(dtype=np.float64)
     return dict(zip(ids.tolist(), shares.tolist(), strict=True))
 
 
