@@ -195,4 +195,7 @@ def _suggested(suited: Suggestion | None, found: list[Model]) -> str:
         f"For {size_text(suited.device.free)} of free {suited.device.name}: {' + '.join(pair)}, "
         f"n {preset.n}, context {preset.context:,}, cache {preset.cache.value}."
     )
-    return said + (f" Get it with: sapwood models pull {' '.join(away)}" if away else "")
+    use = f"use it with: sapwood solve --preset {suited.name}"
+    if away:
+        return f"{said} Get it with: sapwood models pull {' '.join(away)}; {use}"
+    return f"{said} {use[0].upper()}{use[1:]}"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from app.presets import filled, preset_option
+
 if TYPE_CHECKING:
     from engine.protocol import SolveRequest
 
@@ -50,6 +52,7 @@ class Size(click.ParamType):
 
 
 _OPTIONS = (
+    preset_option,
     click.option("--generator", metavar="MODEL", help="Writes the steps. Catalogue id or path."),
     click.option("--verifier", metavar="MODEL", help="Scores the steps. Catalogue id or path."),
     click.option("--rerank", metavar="MODEL", help="Judges what is found, in words, at the end."),
@@ -104,14 +107,19 @@ def request_options(command: _F) -> _F:
 
 
 def request_from(problem: str, options: dict[str, Any]) -> SolveRequest:
-    """The request for a problem; what was not given keeps its default.
+    """The request for a problem; what was not given is as a preset that was says, or keeps its
+    default.
 
     The demonstration pair comes with its verifier. Other generators have none unless it is
     named, and are then searched without one.
+
+    Raises:
+        CommandError: there is no such preset, or a model of it is not here.
     """
     from engine.protocol import Sampling, Search, SolveRequest
 
     given = {name: value for name, value in options.items() if value is not None}
+    given = filled(given, to_run=True)
     generator = given.pop("generator", DEMONSTRATION)
     verifier = given.pop("verifier", None)
     policy = given.pop("policy", None)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from app import output
 from app.errors import CommandError
 from app.exit_codes import ExitCode
-from app.options import CACHES, Size
+from app.options import CACHES, DEMONSTRATION, Size
+from app.presets import filled, preset_option
 from app.printable import one_line
 
 if TYPE_CHECKING:
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--generator", metavar="MODEL", default="seedling", help="Catalogue id or path.")
+@preset_option
+@click.option("--generator", metavar="MODEL", help="Catalogue id or path.")
 @click.option("--verifier", metavar="MODEL", help="Catalogue id or path.")
-@click.option("--n", type=click.IntRange(1), default=8, help="Paths in flight. Default: 8.")
-@click.option("--width", type=click.IntRange(1), default=4, help="Children of a survivor.")
-@click.option("--context", type=click.IntRange(16), default=2048, help="Tokens of a path.")
+@click.option("--n", type=click.IntRange(1), help="Paths in flight. Default: 8.")
+@click.option("--width", type=click.IntRange(1), help="Children of a survivor. Default: 4.")
+@click.option("--context", type=click.IntRange(16), help="Tokens of a path. Default: 2048.")
 @click.option("--gpu", metavar="NAME", help="Plan for another device, 'RTX 4070 Ti' for example.")
-@click.option("--cache", type=click.Choice(CACHES), default="f16", help="Values of the caches.")
+@click.option("--cache", type=click.Choice(CACHES), help="Values of the caches. Default: f16.")
 @click.option(
     "--budget",
     type=Size(),
@@ -34,37 +36,45 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Write the plan as a JSON object.")
 def plan(
-    generator: str,
-    verifier: str | None,
-    n: int,
-    width: int,
-    context: int,
-    cache: str,
     gpu: str | None,
     budget: int | None,
     as_json: bool,
+    **options: Any,
 ) -> ExitCode:
     """Show how two models would share the memory, and why.
 
-    Nothing is loaded: sizes are estimates from the models' own files, times are lower bounds.
+    Without further options it is the embedded pair, as 'sapwood solve' takes it; a generator alone
+    is planned without a verifier. Nothing is loaded: sizes are estimates from the models' own
+    files, times are those of paths of full length at the best rates of the device.
     """
     from app.outcome import engine_errors
     from engine.client.planning import CacheType, Job, plan_for
 
-    job = Job(n=n, width=width, context=context, cache=CacheType(cache))
+    given = {name: value for name, value in options.items() if value is not None}
+    given = filled(given, to_run=False)
+    generator = given.pop("generator", DEMONSTRATION)
+    verifier = given.pop("verifier", DEMONSTRATION if generator == DEMONSTRATION else None)
+    asked = given.get("context")
+    given["cache"] = CacheType(given.get("cache", CACHES[0]))
+    job = Job(**given)
     with engine_errors():
         found = plan_for(generator, verifier, job, gpu=gpu, limit=budget)
     if as_json:
         output.data(json.dumps(asdict(found) | {"estimate": True}) + "\n")
     else:
-        output.data("\n".join(_lines(found)) + "\n")
+        output.data("\n".join(_lines(found, asked)) + "\n")
     if found.plan.chosen is None:
         message, advice = found.plan.refusal
         raise CommandError(ExitCode.MEMORY, f"{message} {advice}")
     return ExitCode.OK
 
 
-def _lines(found: Planned) -> list[str]:
+def _lines(found: Planned, asked: int | None) -> list[str]:
+    """The plan for people.
+
+    Args:
+        asked: tokens of a path that were asked for, if any were.
+    """
     from engine.client.planning import size_text
 
     plan = found.plan
@@ -75,6 +85,11 @@ def _lines(found: Planned) -> list[str]:
         f"{size_text(plan.budget.bytes)} of {device.name} may be used "
         f"({size_text(device.free)} of {size_text(device.total)} are free)",
     ]
+    if asked is not None and job.context < asked:
+        lines.append(
+            f"Paths end at {job.context:,} tokens, not at {asked:,}: no more were these models "
+            "made for."
+        )
     if found.note:
         lines.append(found.note)
     if plan.options:
@@ -83,15 +98,16 @@ def _lines(found: Planned) -> list[str]:
 
 
 _LEGEND = (
-    "The first is taken. Sizes are estimates, not measurements; times are what bandwidth and\n"
-    "peak rates allow at best."
+    "The first is taken. Sizes are estimates, not measurements. Times are for all paths at full\n"
+    "length, at the best rates of the device: for comparing plans. A run whose paths end earlier\n"
+    "takes less, and no device keeps up its best rates, so that it can take more as well."
 )
 
 
 def _table(options: tuple[Option, ...]) -> list[str]:
     from engine.client.planning import size_text
 
-    rows = [("", "strategy", "memory", "time", "n", "context", "generator", "verifier")]
+    rows = [("", "strategy", "memory", "full length", "n", "context", "generator", "verifier")]
     for place, option in enumerate(options):
         verifier = option.verifier
         rows.append(

@@ -20,7 +20,7 @@ from bench.table import markdown
 from engine.catalogue import generator_file
 from engine.memory.estimate import PROCESS, CacheType, Setting, facts, predict
 from engine.memory.sizes import MIB
-from engine.memory.strategies import generator_setting, verifier_setting
+from engine.memory.strategies import OWN_SEQUENCES, generator_setting, verifier_setting
 from engine.models.gguf import read_header
 
 _N = 8
@@ -68,7 +68,7 @@ def _row(path: Path, setting: Setting) -> list[str]:
     predicted = (PROCESS + predict(model, setting).total) / MIB
     asked = {
         "cells": setting.cells,
-        "paths": setting.sequences - 1,
+        "paths": setting.sequences - OWN_SEQUENCES,
         "outputs": setting.outputs,
         "cache": setting.cache.value,
     }

@@ -43,10 +43,16 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--n", type=int, default=4)
     parser.add_argument("--step-tokens", type=int, default=32)
-    parser.add_argument("--pairs", type=int, default=4, help="how many of them, the small first")
+    parser.add_argument("--pairs", type=int, default=5, help="how many of them, the small first")
     options = parser.parse_args(arguments)
     smollm2, gemma = str(generator_file("smollm2-135m-instruct")), str(assemble())
-    pairs = [("seedling", "seedling"), (smollm2, smollm2), (smollm2, gemma), (gemma, smollm2)]
+    pairs = [
+        ("seedling", "seedling"),
+        (smollm2, "seedling"),
+        (smollm2, smollm2),
+        (smollm2, gemma),
+        (gemma, smollm2),
+    ]
     rows = []
     for generator, verifier in pairs[: options.pairs]:
         request = SolveRequest(

@@ -101,8 +101,8 @@ class Machine:
         first, second = self.shapes
         return split(
             Work(n, TYPICAL),
-            _load(first),
-            _load(second),
+            load_of(first),
+            load_of(second),
             Speed(self.device.bandwidth, self.device.flops),
             self.room,
             (TYPICAL * first.cell_bytes, TYPICAL * second.cell_bytes),
@@ -120,7 +120,8 @@ def machine(tables: dict[str, Any], device: str, pair: str) -> Machine | None:
     return None
 
 
-def _load(shape: Shape) -> Load:
+def load_of(shape: Shape) -> Load:
+    """What a model reads and computes for a token, for the roofline."""
     return Load(
         weights=int(shape.weights_read),
         cell=shape.cell_bytes,
@@ -287,7 +288,7 @@ Table = dict[tuple[int, str], list[Outcome]]
 
 def solve_all(options: argparse.Namespace, device: str, pair: str) -> tuple[Machine | None, Table]:
     """What one table holds."""
-    where = machine(_known(), device, pair)
+    where = machine(devices_and_models(), device, pair)
     found: Table = {}
     for n in options.n if where is not None else ():
         assert where is not None
@@ -306,12 +307,15 @@ def scripts(options: argparse.Namespace, n: int) -> list[Script]:
     return [generated(number, n, options.like) for number in range(problems)]
 
 
-def _known() -> dict[str, Any]:
+def devices_and_models() -> dict[str, Any]:
+    """The tables of `bench/devices.toml`."""
     return tomllib.loads((Path(__file__).parent / "devices.toml").read_text("utf-8"))
 
 
 def tables(options: argparse.Namespace) -> Iterator[str]:
-    asked = [(d, p) for d in options.devices or _known()["devices"] for p in options.pairs]
+    asked = [
+        (d, p) for d in options.devices or devices_and_models()["devices"] for p in options.pairs
+    ]
     summary: list[Against] = []
     with ProcessPoolExecutor(options.jobs) as pool:
         found = pool.map(partial(solve_all, options), *zip(*asked, strict=True))

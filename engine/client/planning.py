@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from engine.memory import learnt
 from engine.memory.devices import Device
 from engine.memory.estimate import CacheType, Facts
 from engine.memory.ledger import Ledger, holders, ledger_file, outstanding
-from engine.memory.options import Budget, Job, Option
+from engine.memory.options import HEAD_MARKERS, Budget, Job, Option
 from engine.memory.plan import MARGIN, Plan, budget_for, make_plan
 from engine.memory.record import Records, records_file
 from engine.memory.sizes import parse_size, size_text
@@ -53,6 +54,8 @@ def plan_for(
             f"A search has at most {MAX_PATHS} paths, not {job.n}.",
             "Use a smaller n.",
         )
+    if verifier is not None and _has_head(verifier):
+        job = replace(job, markers=HEAD_MARKERS)
     budget, note = _budget(gpu, limit)
     first, told = _facts("generator", generator, job, budget.device)
     second, also = None, ""
@@ -68,9 +71,23 @@ def plan_alone(role: Role, name: str, job: Job) -> Planned:
     Raises:
         EngineError: the model is unknown, or its file cannot be read.
     """
+    if role == "verifier":
+        job = replace(job, outputs=HEAD_MARKERS if _has_head(name) else job.markers)
     budget, note = _budget(None, None)
     model, told = _facts(role, name, job, budget.device)
     return Planned(model, None, make_plan(model, None, job, budget), _joined(note, told))
+
+
+def _has_head(verifier: str) -> bool:
+    """Whether a verifier is read by a head of its own, as far as is known."""
+    known = catalogue.load()
+    entry = known.verifiers.get(verifier)
+    if entry is not None:
+        format = known.formats.get(entry.format or "")
+        return format is not None and format.head
+    with suppress(EngineError):  # what is wrong with it is told where it is read
+        return catalogue.verifier_file(verifier, None)[1].head
+    return False
 
 
 def _joined(*notes: str) -> str:

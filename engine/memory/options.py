@@ -11,6 +11,9 @@ from engine.memory.roofline import Speed
 
 MARKERS = 64
 """Positions of a batch at which a verifier is read, at least."""
+HEAD_MARKERS = 256
+"""The same where a head reads hidden states, tokens then: llama.cpp makes room for the logits of
+each of them, 0.6 MB with a vocabulary of 150,000."""
 
 
 class Strategy(StrEnum):

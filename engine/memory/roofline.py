@@ -2,7 +2,9 @@
 
 FastTTS (section 4): time is the larger of operations over peak rate and bytes over bandwidth; the
 cache is split between verifier and generator so that the sum of both over all paths is smallest.
-The times are bounds by data sheet, good for comparing plans and no promise.
+To that comes what FastTTS leaves out: survivors that the cache does not hold are read again in
+every round. The times are for paths of full length at the rates of data sheets, good for comparing
+plans and no promise.
 """
 
 from __future__ import annotations
@@ -60,14 +62,27 @@ class Work:
 
     paths: int
     length: int
+    survivors: int = 0
+    """Paths that the others branch off from in each round."""
+    rounds: int = 0
+    """Times that survivors are gone on from; 0 counts nothing that is read again, as FastTTS
+    does."""
 
     def writing(self, load: Load, speed: Speed, at_once: int) -> float:
         groups = -(-self.paths // at_once)
-        return groups * self.length * load.decode(speed, at_once, self.length / 2)
+        once = groups * self.length * load.decode(speed, at_once, self.length / 2)
+        return once + self._again(load, speed, at_once)
 
     def verifying(self, load: Load, speed: Speed, at_once: int) -> float:
         groups = -(-self.paths // at_once)
-        return groups * load.prefill(speed, at_once, self.length)
+        once = groups * load.prefill(speed, at_once, self.length)
+        return once + self._again(load, speed, at_once)
+
+    def _again(self, load: Load, speed: Speed, at_once: int) -> float:
+        """Seconds to read what had to leave the cache: each round, the survivors that are too many
+        for it, of half their length in the mean."""
+        lost = max(0, self.survivors - at_once)
+        return self.rounds * load.prefill(speed, lost, self.length // 2)
 
 
 @dataclass(frozen=True, slots=True)

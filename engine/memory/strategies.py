@@ -71,7 +71,7 @@ class Pair:
         self.verifier = verifier and _Member(verifier, verified, kind, int(job.context * _READ))
         self.members = [m for m in (self.generator, self.verifier) if m is not None]
         self.process = 0 if self.apart else WORKER
-        self.work = Work(job.n, job.context)
+        self.work = Work(job.n, job.context, ceil(job.n / job.width), ROUNDS)
 
     def least(self) -> int:
         """Bytes with which the best of the strategies can do: one path each."""
@@ -166,15 +166,22 @@ class Pair:
         seconds = _OPENING * len(self.members)
         for member, paths in zip(self.members, (written, verified), strict=True):
             comes = 0 if strategy is Strategy.IDLE_CACHE else member.loaded
-            copies = 2 * paths * member.copy
+            held = self._held(paths)
+            copies = 2 * held * member.copy
             if not self.apart:  # the cache is made anew, and filled from a copy in the same memory
                 comes += paths * member.path
                 seconds += copies / self.budget.speed.bandwidth
                 copies = 0
             if strategy is Strategy.IDLE_AGAIN:
-                seconds += member.load.prefill(self.budget.speed, paths, self.job.context // 2)
+                half = self.job.context // 2
+                seconds += member.load.prefill(self.budget.speed, ceil(2 * held), half)
             seconds += (comes + copies) / self.budget.moving
         return seconds / 2
+
+    def _held(self, paths: int) -> float:
+        """Paths of full length that a cache for `paths` holds in the mean of a search: survivors
+        that are half written, and a step of each path."""
+        return min(paths, self.work.survivors / 2 + self.job.n / ROUNDS)
 
     def fewer_layers(self) -> Option | None:
         """The same part of both models on the GPU, the rest computed by the processor."""

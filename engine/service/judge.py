@@ -6,15 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine import catalogue
-from engine.memory.options import MARKERS
+from engine.memory.options import HEAD_MARKERS, MARKERS
 from engine.models.base import TokenModel
 from engine.models.chat import ChatTemplate
 from engine.verify.formats import BoundFormat, PrmFormat, bind
 from engine.verify.heads import Head, head_of
-
-_HIDDEN = 256
-"""Tokens a batch may have where a head reads hidden states: llama.cpp then makes room for the
-logits of each of them, 0.6 MB with a vocabulary of 150,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +24,7 @@ class Judge:
     @property
     def markers(self) -> int:
         """Positions that a batch of it needs room for at least."""
-        return _HIDDEN if self.head else MARKERS
+        return HEAD_MARKERS if self.head else MARKERS
 
     def bound(self, model: TokenModel, template: ChatTemplate) -> BoundFormat:
         """Its format, checked against its vocabulary.

@@ -179,7 +179,7 @@ def _scheduler(run: Run, policy: Policy, shared: Shared, verifier: Prm | None) -
     if mode.shortcuts.any:
         run.emit(_approximate(request.search.mode))
     prompt = _prompt(request, generator, shared.models.template)
-    context = min(_context(request), generator.trained_context, generator.capacity)
+    context = _longest(run, shared)
     _check_length(len(prompt), context)
     return Scheduler(
         generator,
@@ -299,6 +299,22 @@ def _sampler(request: SolveRequest) -> Sampler:
 
 def _context(request: SolveRequest) -> int:
     return request.context or DEFAULT_CONTEXT
+
+
+def _longest(run: Run, shared: Shared) -> int:
+    """Tokens of the longest path: what is asked for, as far as models and memory go."""
+    asked, planned = run.request.context, shared.models.planned
+    trained = planned.plan.job.context
+    if asked is not None and trained < asked:
+        run.emit(
+            Warned(
+                code="context",
+                message=f"Paths end at {trained:,} tokens, not at {asked:,}: no more were these "
+                "models made for.",
+            )
+        )
+    generator = shared.models.generator
+    return min(_context(run.request), generator.capacity, planned.option.job.context)
 
 
 def _check_length(prompt: int, context: int) -> None:

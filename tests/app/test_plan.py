@@ -2,6 +2,7 @@
 
 import json
 
+from app.options import CACHES
 from tests.app.conftest import Sapwood
 
 
@@ -12,6 +13,19 @@ def test_the_alternatives_are_listed_with_the_one_that_is_taken_first(sapwood: S
     assert "*  collocated" in ran.out
     assert "idle cache to host" in ran.out
     assert "estimates, not measurements" in ran.out
+
+
+def test_without_options_it_is_the_pair_that_solve_takes(sapwood: Sapwood) -> None:
+    found = json.loads(sapwood("plan", "--gpu", "RTX 4090", "--json").out)
+    assert found["verifier"]["name"]
+    alone = sapwood("plan", "--generator", "smollm2-135m-instruct", "--gpu", "RTX 4090", "--json")
+    assert json.loads(alone.out)["verifier"] is None
+
+
+def test_paths_longer_than_the_models_can_have_are_told_of(sapwood: Sapwood) -> None:
+    ran = sapwood("plan", "--context", "100000", "--gpu", "RTX 4090")
+    assert "Paths end at 1,024 tokens, not at 100,000" in ran.out
+    assert "Paths end" not in sapwood("plan", "--gpu", "RTX 4090").out
 
 
 def test_json_is_one_object_that_says_it_is_an_estimate(sapwood: Sapwood) -> None:
@@ -32,7 +46,7 @@ def test_what_does_not_fit_is_refused_with_numbers_and_a_way_out(sapwood: Sapwoo
 
 def test_mistakes_are_told_as_such(sapwood: Sapwood) -> None:
     assert sapwood("plan", "--budget", "lots").code == 2
-    assert sapwood("plan", "--generator", "unheard-of").code == 2
+    assert sapwood("plan", "--generator", "unheard-of", "--gpu", "RTX 4090").code == 2
     unknown = sapwood("plan", "--gpu", "Voodoo 2")
     assert unknown.code == 2
     assert "RTX 4090" in unknown.err
@@ -45,8 +59,8 @@ def test_more_paths_than_a_search_can_have_are_refused(sapwood: Sapwood) -> None
 
 
 def test_a_quantised_cache_takes_less(sapwood: Sapwood) -> None:
-    sizes = [
-        json.loads(sapwood("plan", "--cache", cache, "--json").out)["plan"]["options"][0]["bytes"]
-        for cache in ("f16", "q8_0")
-    ]
-    assert sizes[1] < sizes[0]
+    there = ("plan", "--gpu", "RTX 4090", "--json")
+    plans = [json.loads(sapwood(*there, "--cache", cache).out)["plan"] for cache in CACHES]
+    sizes = [plan["options"][0]["bytes"] for plan in plans]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(set(sizes)) == 3

