@@ -34,10 +34,11 @@ from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any, Literal, get_args
 
+from bench.fasttts import split
 from bench.scripts import CONTEXT, Script, generated, recorded
 from bench.table import markdown
 from engine import catalogue
-from engine.memory.roofline import Load, Speed, Split, Work, split
+from engine.memory.roofline import Load, Speed, Split
 from engine.models.chat import ChatTemplate
 from engine.models.host_copies import HostCopies
 from engine.models.kv_tree import KvTree, Stem
@@ -100,7 +101,8 @@ class Machine:
     def _split(self, n: int) -> Split | None:
         first, second = self.shapes
         return split(
-            Work(n, TYPICAL),
+            n,
+            TYPICAL,
             load_of(first),
             load_of(second),
             Speed(self.device.bandwidth, self.device.flops),

@@ -1,8 +1,8 @@
-"""How a cache is best split where memory is short: `python -m bench.splits`.
+"""How memory is best split between two caches where it is short: `python -m bench.splits`.
 
 The simulated pairs of `bench.simulate` search in the mode `exact`, with what the models leave of a
-GPU's memory, or a part of it, split in three ways: by the roofline as FastTTS does, as the plan
-does (which also counts what has left a cache and is read again), and with as many cells for both.
+GPU's memory, or a part of it, split in three ways: by the roofline as FastTTS does, in halves, and
+with as many cells for both, as the plan does. The engine drafts and shares in all three.
 """
 
 from __future__ import annotations
@@ -10,26 +10,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
+from unittest.mock import patch
 
 from bench.scripts import generated
-from bench.simulate import (
-    TYPICAL,
-    WIDTH,
-    Machine,
-    Outcome,
-    devices_and_models,
-    load_of,
-    machine,
-    solve,
-)
+from bench.simulate import MEMORY, TYPICAL, Machine, Memory, devices_and_models, machine, solve
 from bench.table import markdown
-from engine.memory.roofline import Speed, Work, split
-from engine.memory.strategies import ROUNDS
 
-_SPLITS = {"FastTTS": 0, "the plan": ROUNDS, "equal cells": None}
-"""Rounds in which survivors that do not fit are read again; None splits by cells."""
+_WAYS: dict[str, Memory] = {"FastTTS": "roofline", "halves": "halves", "equal cells": "tree"}
 _CASES = (
     ("rtx-3070-ti", "1.5B+7B", 1.0),
     ("rtx-3070-ti", "7B+1.5B", 1.0),
@@ -37,38 +26,6 @@ _CASES = (
 )
 """Devices, pairs, and the part of what the models leave that caches get."""
 _HEADER = ("", "paths held", "latency s", "generator s", "verifier s", "recomputed", "verified")
-
-
-@dataclass(frozen=True)
-class _Split(Machine):
-    """A machine whose caches are split in one way."""
-
-    rounds: int | None = None
-
-    def held(self, n: int) -> tuple[int, int]:
-        """Paths of typical length that the generator's and the verifier's cache hold."""
-        first, second = self.shapes
-        both = self.room // (TYPICAL * (first.cell_bytes + second.cell_bytes))
-        if self.rounds is None:
-            return both, both
-        found = split(
-            Work(n, TYPICAL, n // WIDTH, self.rounds),
-            load_of(first),
-            load_of(second),
-            Speed(self.device.bandwidth, self.device.flops),
-            self.room,
-            (TYPICAL * first.cell_bytes, TYPICAL * second.cell_bytes),
-        )
-        return (both, both) if found is None else (found.written, found.verified)
-
-    def cells(self, n: int, how: str) -> tuple[int, int]:
-        first, second = self.shapes
-        written, verified = self.held(n)
-        share = (
-            written * first.cell_bytes / (written * first.cell_bytes + verified * second.cell_bytes)
-        )
-        size = int(self.room * share)
-        return size // first.cell_bytes, (self.room - size) // second.cell_bytes
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -86,15 +43,16 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _rows(where: Machine, n: int, problems: int) -> Iterator[list[str]]:
-    for name, rounds in _SPLITS.items():
-        split_so = _Split(where.device, where.shapes, where.room, where.precision, rounds)
-        outcomes: list[Outcome] = []
-        for seed in range(problems):
-            print(".", end="", file=sys.stderr, flush=True)
-            outcomes.append(solve(split_so, generated(seed, n, None), "exact", "unified"))
+    for name, way in _WAYS.items():
+        print(".", end="", file=sys.stderr, flush=True)
+        with patch.dict(MEMORY, exact=way):
+            outcomes = [
+                solve(where, generated(seed, n, None), "exact", "unified")
+                for seed in range(problems)
+            ]
         yield [
             name,
-            " + ".join(map(str, split_so.held(n))),
+            " + ".join(str(cells // TYPICAL) for cells in where.cells(n, way)),
             f"{fmean(o.seconds for o in outcomes):.2f}",
             f"{fmean(o.busy[0] for o in outcomes):.2f}",
             f"{fmean(o.busy[1] for o in outcomes):.2f}",

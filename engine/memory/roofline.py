@@ -1,15 +1,14 @@
-"""How long prefill and decode take at least, and the split of a cache that follows from it.
+"""How long prefill and decode take at least, and what that makes of a search.
 
-FastTTS (section 4): time is the larger of operations over peak rate and bytes over bandwidth; the
-cache is split between verifier and generator so that the sum of both over all paths is smallest.
-To that comes what FastTTS leaves out: survivors that the cache does not hold are read again in
-every round. The times are for paths of full length at the rates of data sheets, good for comparing
-plans and no promise.
+After FastTTS (section 4): time is the larger of operations over peak rate and bytes over bandwidth.
+To that comes what FastTTS leaves out: paths share their beginnings, and survivors that a cache does
+not hold are read again in every round. The times are for paths of full length at the rates of data
+sheets, good for comparing plans and no promise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 _TIE = 1e-6
@@ -58,25 +57,41 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Paths to be written and verified, each up to `length` tokens."""
+    """Paths to be written and verified, each up to `length` tokens, as a search does it: in rounds,
+    in each of which all paths branch off from a few."""
 
     paths: int
     length: int
-    survivors: int = 0
-    """Paths that the others branch off from in each round."""
-    rounds: int = 0
-    """Times that survivors are gone on from; 0 counts nothing that is read again, as FastTTS
-    does."""
+    survivors: int
+    """Paths that the others branch off from."""
+    rounds: int
+
+    @property
+    def held(self) -> float:
+        """Paths of full length whose cells a search needs in the mean: survivors that are half
+        written, and a step of every path."""
+        return self.survivors / 2 + self.paths / self.rounds
 
     def writing(self, load: Load, speed: Speed, at_once: int) -> float:
-        groups = -(-self.paths // at_once)
-        once = groups * self.length * load.decode(speed, at_once, self.length / 2)
-        return once + self._again(load, speed, at_once)
+        """Seconds, with a cache for so many paths of full length."""
+        together = self.paths if at_once >= self.held else at_once
+
+        def group(paths: int) -> float:
+            return self.length * load.decode(speed, paths, self.length / 2)
+
+        return self._in_groups(together, group) + self._again(load, speed, at_once)
 
     def verifying(self, load: Load, speed: Speed, at_once: int) -> float:
-        groups = -(-self.paths // at_once)
-        once = groups * load.prefill(speed, at_once, self.length)
-        return once + self._again(load, speed, at_once)
+        """Seconds, with a cache for so many paths of full length."""
+
+        def group(paths: int) -> float:
+            return load.prefill(speed, paths, self.length)
+
+        return self._in_groups(at_once, group) + self._again(load, speed, at_once)
+
+    def _in_groups(self, size: int, seconds: Callable[[int], float]) -> float:
+        groups, rest = divmod(self.paths, size)
+        return groups * seconds(size) + (seconds(rest) if rest else 0.0)
 
     def _again(self, load: Load, speed: Speed, at_once: int) -> float:
         """Seconds to read what had to leave the cache: each round, the survivors that are too many
@@ -92,32 +107,6 @@ class Split:
     verified: int
     written: int
     seconds: float
-
-
-def split(
-    work: Work, generator: Load, verifier: Load, speed: Speed, room: int, path: tuple[int, int]
-) -> Split | None:
-    """The fastest split of `room` bytes.
-
-    For each number of paths verified at once, the generator takes all that is left. Of equally
-    fast splits, that which writes most paths at once is taken, then that which verifies most:
-    memory that nobody needs keeps more of the verifier's cache from being computed again.
-
-    Args:
-        path: bytes that a path takes in the generator's cache and in the verifier's.
-
-    Returns:
-        None if there is no room for one path in each.
-    """
-    written, verified = path
-    found = []
-    for count in range(1, work.paths + 1):
-        rest = min(work.paths, (room - count * verified) // written)
-        if rest < 1:
-            break
-        seconds = work.verifying(verifier, speed, count) + work.writing(generator, speed, rest)
-        found.append(Split(count, rest, seconds))
-    return best(found) if found else None
 
 
 def best(found: Sequence[Split]) -> Split:

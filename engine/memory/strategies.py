@@ -8,7 +8,7 @@ from math import ceil
 from engine.memory.devices import Kind
 from engine.memory.estimate import WORKER, CacheType, Facts, Setting, mask_bytes, predict
 from engine.memory.options import MARKERS, Budget, Job, Option, Share, Strategy
-from engine.memory.roofline import Load, Speed, Split, Work, best, split
+from engine.memory.roofline import Load, Speed, Split, Work, best
 
 ROUNDS = 10
 """Turns that generator and verifier take: the steps a path is given in FastTTS's experiments."""
@@ -166,7 +166,7 @@ class Pair:
         seconds = _OPENING * len(self.members)
         for member, paths in zip(self.members, (written, verified), strict=True):
             comes = 0 if strategy is Strategy.IDLE_CACHE else member.loaded
-            held = self._held(paths)
+            held = min(paths, self.work.held)
             copies = 2 * held * member.copy
             if not self.apart:  # the cache is made anew, and filled from a copy in the same memory
                 comes += paths * member.path
@@ -177,11 +177,6 @@ class Pair:
                 seconds += member.load.prefill(self.budget.speed, ceil(2 * held), half)
             seconds += (comes + copies) / self.budget.moving
         return seconds / 2
-
-    def _held(self, paths: int) -> float:
-        """Paths of full length that a cache for `paths` holds in the mean of a search: survivors
-        that are half written, and a step of each path."""
-        return min(paths, self.work.survivors / 2 + self.job.n / ROUNDS)
 
     def fewer_layers(self) -> Option | None:
         """The same part of both models on the GPU, the rest computed by the processor."""
@@ -210,15 +205,20 @@ class Pair:
         return replace(option, why=f"{kept} layers on the GPU, the others on the processor")
 
     def _split(self, room: int) -> Split | None:
-        """The cache's split between both, or all of it for a generator alone."""
-        speed = self.budget.speed
-        if self.verifier is not None:
-            paths = (self.generator.path, self.verifier.path)
-            return split(self.work, self.generator.load, self.verifier.load, speed, room, paths)
-        written = min(self.job.n, room // self.generator.path)
-        if written < 1:
+        """Caches for as many paths of both, since both keep the same tree: what falls out of one of
+        them is read again in every round. What is left over is the generator's first."""
+        n, writing = self.job.n, self.generator.path
+        reading = self.verifier.path if self.verifier is not None else 0
+        both = min(n, room // (writing + reading))
+        if both < 1:
             return None
-        return Split(0, written, self.work.writing(self.generator.load, speed, written))
+        left = room - both * (writing + reading)
+        more = min(n - both, left // writing)
+        verified = 0
+        if reading:
+            verified = min(n, both + (left - more * writing) // reading)
+        written = both + more
+        return Split(verified, written, self._seconds(verified, written, self.budget.speed))
 
     def _seconds(self, verified: int, written: int, speed: Speed) -> float:
         seconds = self.work.writing(self.generator.load, speed, written)

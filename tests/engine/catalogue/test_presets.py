@@ -57,7 +57,8 @@ def test_a_preset_fits_its_memory_as_it_says(name: str) -> None:
     assert chosen is not None
     assert chosen.strategy == preset.strategy
     assert chosen.job == job
-    assert chosen.generator.paths == preset.n
+    for share in filter(None, (chosen.generator, chosen.verifier)):
+        assert share.paths * preset.width >= preset.n  # what goes on is never read again
 
 
 @pytest.mark.parametrize(
