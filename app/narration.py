@@ -6,7 +6,7 @@ from app.glyphs import Glyphs
 from app.run_view import NOT_NEEDED, Round, RunView, State
 from engine.protocol import AnyEvent, Phase, RunResumed, Stop, Warned, WorkerRestarted
 
-_PHASES = {
+PHASES = {
     "loading": "loading",
     "prefill": "reading the problem",
     "searching": "searching",
@@ -31,7 +31,7 @@ def clock(seconds: float) -> str:
 
 def phase_line(phase: Phase, glyphs: Glyphs) -> str:
     """What the engine does now, with what the user should know of the model."""
-    line = " ".join(part for part in (_PHASES[phase.name], glyphs.one_line(phase.model)) if part)
+    line = " ".join(part for part in (PHASES[phase.name], glyphs.one_line(phase.model)) if part)
     return line + (f" ({glyphs.one_line(phase.note)})" if phase.note else "")
 
 
@@ -55,7 +55,7 @@ def _activity(phase: Phase | None) -> str:
     if phase is None:
         return "starting"
     done = "" if phase.done is None else f" {phase.done:.0%}"
-    return _PHASES[phase.name] + done
+    return PHASES[phase.name] + done
 
 
 def answer_with_score(view: RunView, glyphs: Glyphs) -> str:

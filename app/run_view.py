@@ -146,6 +146,10 @@ class RunView:
     leader: Node | None = None
     """The tip of the best path so far; the chosen one once there is an answer."""
     answered: Answered | None = None
+    _earlier: Answered | None = None
+    """The answer of a run that goes on, which is not told again if it stays."""
+    _stage: State = State.COMPLETED
+    """What the step that ends the answer was before."""
     throughput: Throughput | None = None
     memory: Memory | None = None
     warnings: list[Warned] = field(default_factory=list)
@@ -155,6 +159,11 @@ class RunView:
     @property
     def ended(self) -> bool:
         return self.finished is not None or self.failed is not None
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took or has taken so far, the loading of models included."""
+        return self.at or (self.finished.counters.seconds if self.finished else 0.0)
 
     def update(self, event: AnyEvent) -> None:
         """Take in the next event."""
@@ -195,16 +204,21 @@ class RunView:
                 self.memory = event
             case Warned():
                 self.warnings.append(event)
-            case RunResumed() | WorkerRestarted():
+            case RunResumed():
+                self._reopen()
+                self._pause()
+            case WorkerRestarted():
                 self._pause()
             case RunFinished():
                 self.finished = event
+                self._close()
                 if event.stop is Stop.COMPLETE:
                     self._leave_queued()
                 else:
                     self._pause()
             case RunFailed():
                 self.failed = event
+                self._close()
                 self._pause()
 
     def walk(self) -> Iterator[Node]:
@@ -268,12 +282,26 @@ class RunView:
             self.leader = node
 
     def _answer(self, event: Answered) -> None:
-        if self.leader is not None and self.leader.stage is State.ANSWER:
-            self.leader.stage = State.COMPLETED
+        self._take_back()
         self.answered = event
         self.leader = self.nodes.get(event.lineage, self.leader)
         if self.leader is not None and self.leader.lineage == event.lineage:
-            self.leader.stage = State.ANSWER
+            self._stage, self.leader.stage = self.leader.stage, State.ANSWER
+
+    def _take_back(self) -> None:
+        """The step that ended the answer is what it was before."""
+        if self.leader is not None and self.leader.stage is State.ANSWER:
+            self.leader.stage = self._stage
+
+    def _reopen(self) -> None:
+        """The run goes on: its answer is one no more, unless nothing better comes."""
+        self._take_back()
+        self.answered, self._earlier = None, self.answered or self._earlier
+
+    def _close(self) -> None:
+        """Nothing better came."""
+        if self.answered is None and self._earlier is not None:
+            self._answer(self._earlier)
 
     def _leave_queued(self) -> None:
         """What a lost worker had begun early and the next one did without."""

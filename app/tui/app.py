@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
-from textual import on
+from textual import events, on
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
@@ -21,6 +21,7 @@ from app.tui.clipboard import copy_natively
 from app.tui.commands import commands
 from app.tui.downloads import Downloads
 from app.tui.effort import Effort, Models
+from app.tui.key_queue import KeyQueue
 from app.tui.messages import EffortChosen, ModelsWanted
 from app.tui.runner import Engine, Runner
 from app.tui.screens.chat import ChatScreen
@@ -52,6 +53,7 @@ class SapwoodApp(App[None]):
     """
 
     TITLE = "Sapwood"
+    CSS = "ToastRack { dock: top; align: right top; }"  # not over what is being written
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "help", "Help", id="app.help"),
         Binding("ctrl+q", "quit", "Quit", priority=True, id="app.quit"),
@@ -70,6 +72,7 @@ class SapwoodApp(App[None]):
         self._archive = archive
         self._settings = settings
         self._runner = Runner(engine)
+        self._keys = KeyQueue(self, super().on_event)
         self._models = settings.models
         self._interrupted = -_TWICE
         for theme in THEMES:
@@ -77,6 +80,12 @@ class SapwoodApp(App[None]):
         known = settings.theme in self.available_themes
         self.theme = settings.theme if known else DARK.name
         self.set_keymap(settings.keys)
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            await self._keys.put(event)
+        else:
+            await super().on_event(event)
 
     async def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))

@@ -30,6 +30,12 @@ class Choice:
         return [part for part in self.parts if part.state is not State.HERE]
 
     @property
+    def judge(self) -> str | None:
+        """The model that could rank solutions at the end; only a single generator can."""
+        ids = [part.id for part in self.parts if part.role == "generator"]
+        return ids[0] if len(self.parts) == len(ids) == 1 else None
+
+    @property
     def state(self) -> str:
         """Where it is, for people."""
         missing = self.missing
@@ -95,6 +101,7 @@ def _of(preset: Preset) -> Models:
         n=preset.n,
         width=preset.width,
         context=preset.context,
+        cache=preset.cache.value,
     )
 
 

@@ -30,6 +30,7 @@ def commands(chat: ChatScreen) -> Iterator[SystemCommand]:
     yield SystemCommand("Export", "Write the conversation into a file", chat.action_export)
     yield SystemCommand("Edit", "Put the selected question into the composer", chat.action_edit)
     yield SystemCommand("Go on", "Go on with the selected run that broke off", chat.action_resume)
+    yield SystemCommand("Run anyway", "Run what memory is too short for", chat.action_force)
     yield SystemCommand("Copy answer", "Copy the selected solution", chat.action_copy_answer)
     yield SystemCommand("Copy step", "Copy the step under the cursor", chat.action_copy_step)
     yield SystemCommand("Maths source", "Show maths as written, or rendered", chat.action_raw)

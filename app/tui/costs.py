@@ -47,7 +47,7 @@ class Cost:
 
 def planned(models: Models, effort: Effort) -> Cost:
     """Plan a question on this machine as it is now, which may take a second."""
-    from engine.client.planning import Job, plan_for, size_text
+    from engine.client.planning import CacheType, Job, plan_for, size_text
     from engine.errors import EngineError
 
     request = models.request("", effort)
@@ -55,6 +55,7 @@ def planned(models: Models, effort: Effort) -> Cost:
         n=request.search.n,
         width=request.search.width,
         context=request.context or _CONTEXT,
+        cache=CacheType(request.cache),
     )
     try:
         plan = plan_for(request.generator, request.verifier, job, gpu=None, limit=None).plan

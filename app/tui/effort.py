@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal
 
 from app.options import DEMONSTRATION
 from engine.protocol import Sampling, Search, SolveRequest
 
+Cache = Literal["f16", "q8_0", "q4_0"]
 MOST_PATHS = 256
 """Paths in flight that the engine takes."""
 
@@ -49,12 +51,17 @@ class Models:
     width: int = 4
     context: int | None = None
     """Tokens of the longest path; None is the engine's own choice."""
+    cache: Cache = "f16"
+    """How the values of the caches are stored."""
+    rerank: str | None = None
+    """What judges the solutions of more than one path at the end."""
 
     @property
     def label(self) -> str:
+        judge = f", ranked by {self.rerank}" if self.rerank else ""
         if self.verifier is None or self.verifier == self.generator:
-            return self.generator
-        return f"{self.generator} + {self.verifier}"
+            return self.generator + judge
+        return f"{self.generator} + {self.verifier}{judge}"
 
     @property
     def alone(self) -> Models:
@@ -81,6 +88,7 @@ class Models:
                 sampling=Sampling(temperature=0.0),
                 seed=seed,
                 context=self.context,
+                cache=self.cache,
             )
         policy = "beam" if self.verifier else "majority"
         return SolveRequest(
@@ -88,7 +96,9 @@ class Models:
             generator=self.generator,
             verifier=self.verifier,
             prm_format=self.prm_format,
+            rerank=self.rerank,
             search=Search(policy=policy, n=self.paths(effort), width=self.width),
             seed=seed,
             context=self.context,
+            cache=self.cache,
         )

@@ -10,6 +10,7 @@ from engine.protocol import (
     Answered,
     AnyEvent,
     BeamsSelected,
+    DraftsDropped,
     NodeOpened,
     NodesPruned,
     RunFailed,
@@ -70,8 +71,7 @@ class Feed:
             leader = self.view.leader
             self.view.update(event)
             self._time(event)
-            for lineage in _named(event):
-                node = self.view.nodes[lineage]
+            for node in filter(None, map(self.view.nodes.get, _named(event))):
                 change.nodes.add(node)
                 if isinstance(event, BeamsSelected):  # its drafts are drafts no more
                     change.nodes.update(node.children)
@@ -108,7 +108,7 @@ def _named(event: AnyEvent) -> tuple[Lineage, ...]:
     match event:
         case NodeOpened() | TextAppended() | StepFinished() | StepScored():
             return (event.lineage,)
-        case NodesPruned():
+        case NodesPruned() | DraftsDropped():
             return event.lineages
         case BeamsSelected():
             return (*event.kept, *event.completed)

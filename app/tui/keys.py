@@ -15,6 +15,7 @@ CHAT: list[BindingType] = [
     Binding("Y", "copy_step", "Copy step", show=False, id="chat.copy_step"),
     Binding("g", "resume", "Go on", id="chat.resume"),
     Binding("R", "retry_with", "Retry with…", show=False, id="chat.retry_with"),
+    Binding("A", "force", "Run anyway", id="chat.force"),
     Binding("f2", "attach", "Attach", id="chat.attach"),
     Binding("f3", "export", "Export", id="chat.export"),
     Binding("f4", "models", "Models", id="chat.models"),
@@ -62,5 +63,15 @@ TREE: list[BindingType] = [
         id="tree.after",
     ),
 ]
-SOMETIMES = ("stop", "retry", "retry_with", "export", "edit", "copy_answer", "resume", "raw")
+SOMETIMES = (
+    "stop",
+    "retry",
+    "retry_with",
+    "export",
+    "edit",
+    "copy_answer",
+    "resume",
+    "force",
+    "raw",
+)
 """Actions of the chat that at times would do nothing, and are then not offered."""

@@ -37,4 +37,5 @@ class Speeds:
 
 def _key(models: Models, effort: Effort) -> str:
     guide = "alone" if effort is Effort.QUICK else models.verifier or "alone"
-    return f"{models.generator}, {guide}, {models.paths(effort)} paths"
+    judge = f", {models.rerank}" if models.rerank and effort is not Effort.QUICK else ""
+    return f"{models.generator}, {guide}, {models.paths(effort)} paths{judge}"

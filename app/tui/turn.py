@@ -17,6 +17,7 @@ from engine.protocol import (
     RunFinished,
     SolveRequest,
     Stop,
+    Trouble,
     WorkerRestarted,
 )
 
@@ -91,6 +92,13 @@ class Turn:
         """Whether the run broke off with a log to go on from."""
         broken = self.standing in (Standing.STOPPED, Standing.FAILED) and self.view.ended
         return broken and self.request.log is not None and bool(self.view.nodes)
+
+    @property
+    def refused(self) -> bool:
+        """Whether it was not begun since the plan says that memory is too short for it."""
+        failed = self.view.failed
+        short = failed is not None and failed.trouble is Trouble.MEMORY
+        return short and not self.request.force and not self.view.nodes
 
     @property
     def has_news(self) -> bool:

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -30,6 +31,8 @@ __all__ = ["Device", "Kind", "Machine", "Nvidia", "SelfTest", "describe", "self_
 
 _PATIENCE = 60.0
 """Seconds to wait for llama.cpp to tell its features."""
+_FRESH = 5.0
+"""Seconds for which an answer of it is used again: planning many models asks as often."""
 _PROBLEM = "Tom has 14 apples. He finds 5 more. How many apples does Tom have now?"
 
 
@@ -100,7 +103,13 @@ def describe() -> Machine:
 
 
 def features() -> Engine:
-    """Ask the installed llama.cpp, in a process of its own."""
+    """What the installed llama.cpp tells of itself; not older than a few seconds."""
+    return _features(int(time.monotonic() / _FRESH))
+
+
+@lru_cache(maxsize=1)
+def _features(moment: int) -> Engine:
+    """Ask it, in a process of its own."""
     command = python("engine.models.features")
     try:
         ran = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=True)

@@ -102,11 +102,13 @@ def second_round(answer: str = "8") -> list[Event]:
     ]
 
 
-def answered(answer: str = "8", correct: bool | None = None) -> Answered:
+def answered(
+    answer: str = "8", correct: bool | None = None, lineage: tuple[int, ...] = (0, 0)
+) -> Answered:
     return Answered(
         answer=answer,
         text="...",
-        lineage=(0, 0),
+        lineage=lineage,
         score=0.95,
         votes=(AnswerGroup(answer, 2, 1.8), AnswerGroup("9", 1, 0.3)),
         correct=correct,

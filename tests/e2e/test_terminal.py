@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,6 +23,8 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is no
 _ROOT = Path(__file__).parents[2]
 _LIMIT = 90.0
 """Seconds that anything may take on a busy machine."""
+_ANSWER = "★ [▰▱]"
+"""The row of the tree that ends the answer."""
 
 
 class Terminal:
@@ -52,14 +54,10 @@ class Terminal:
 
     def wait_for(self, pattern: str, *, gone: bool = False) -> str:
         """Wait until the screen shows it, or no more."""
-        return self.until(lambda screen: bool(re.search(pattern, screen)) is not gone, pattern)
-
-    def until(self, holds: Callable[[str], bool], what: str) -> str:
-        """Wait until something is true of the screen."""
         end = time.monotonic() + _LIMIT
-        while not holds(screen := self.screen()):
+        while bool(re.search(pattern, screen := self.screen())) is gone:
             if time.monotonic() > end:
-                raise AssertionError(f"{what!r} did not come true:\n{screen}")
+                raise AssertionError(f"{pattern!r}, gone={gone}, did not come true:\n{screen}")
             time.sleep(0.05)
         return screen
 
@@ -92,11 +90,6 @@ def start(terminal: Terminal) -> None:
     terminal.run("env", "-u", "COLUMNS", "-u", "LINES", sys.executable, "-m", "app.cli")
 
 
-def bars(screen: str) -> int:
-    """How much of the tree's score bars is to be seen."""
-    return screen.count("▰")
-
-
 def test_a_first_day_with_the_app(terminal: Terminal) -> None:
     start(terminal)
     terminal.wait_for("Enter solves it")
@@ -107,12 +100,13 @@ def test_a_first_day_with_the_app(terminal: Terminal) -> None:
     terminal.press("C-t")
     terminal.wait_for("b Best path")
     terminal.press("b")
-    open_tree = bars(terminal.wait_for("ends the chosen solution"))
+    terminal.wait_for("ends the chosen solution")
+    terminal.wait_for(_ANSWER)
     terminal.press("Left", "Left")
     terminal.wait_for(r"\[\+\d+\]")
-    terminal.until(lambda screen: bars(screen) < open_tree, "the tree is folded")
+    terminal.wait_for(_ANSWER, gone=True)
     terminal.press("Right")
-    terminal.until(lambda screen: bars(screen) == open_tree, "the tree is open")
+    terminal.wait_for(_ANSWER)
     # Stop a run that lasts; what there is stays.
     terminal.press("Escape")
     terminal.wait_for("b Best path", gone=True)

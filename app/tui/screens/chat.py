@@ -27,6 +27,7 @@ from app.tui.messages import Asked, BranchChosen, EffortChosen, ModelsWanted, Tu
 from app.tui.replay import read_log
 from app.tui.runner import Runner
 from app.tui.screens.attach import AttachScreen
+from app.tui.screens.confirm import ConfirmScreen
 from app.tui.screens.export import ExportScreen
 from app.tui.screens.retry import RetryScreen
 from app.tui.screens.sessions import SessionsScreen
@@ -43,6 +44,11 @@ from app.tui.widgets.transcript import Transcript
 _TICK = 0.1
 """Seconds between two looks at what the engine has told; a tree of `_LARGE` has every other."""
 _LARGE = 1000
+_FORCING = (
+    "The models may take more memory than is free. Then all of this machine gets slow, and the "
+    "system may end the engine or other programs; save what you have open elsewhere. Conversations "
+    "here are safe."
+)
 
 
 class ChatScreen(Screen[None]):
@@ -365,6 +371,16 @@ class ChatScreen(Screen[None]):
             await self._transcript.show(turn)
             self._send(turn)
 
+    @work
+    async def action_force(self) -> None:
+        """Run what was refused for want of memory all the same, if the user is sure."""
+        turn = self._transcript.selected
+        if turn is None or not turn.refused:
+            return
+        if await self.app.push_screen_wait(ConfirmScreen("Run it anyway?", _FORCING)):
+            request = msgspec.structs.replace(turn.request, force=True, resume=False, log=None)
+            await self.begin(Turn(request, turn.effort), self._conversation.before(turn))
+
     async def action_new(self) -> None:
         """Begin a new conversation; what still runs goes on."""
         if self._archive is not None:
@@ -430,4 +446,6 @@ class ChatScreen(Screen[None]):
                 return self._current is not None
             case "resume":
                 return turn is not None and turn.resumable
+            case "force":
+                return turn is not None and turn.refused
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import on, work
@@ -35,6 +36,7 @@ class ModelsScreen(ModalScreen[Models | None]):
         Binding("escape", "close", "Close"),
         Binding("x", "stop", "Stop download"),
         Binding("v", "alone", "No verifier"),
+        Binding("j", "judge", "Rank at the end"),
     ]
 
     def __init__(self, models: Models, downloads: Downloads) -> None:
@@ -70,10 +72,18 @@ class ModelsScreen(ModalScreen[Models | None]):
             self._about.update(one_line(f"{error.message} {error.advice}"))
             return
         self._fill(offer)
-        for id, choice in list(self._choices.items()):
-            if id not in self._costs:
-                self._costs[id] = await asyncio.to_thread(planned, choice.models, Effort.THINK)
-                self._tell()
+        while (id := self._next_to_plan()) is not None:
+            models = self._choices[id].models
+            self._costs[id] = await asyncio.to_thread(planned, models, Effort.THINK)
+            self._tell()
+
+    def _next_to_plan(self) -> str | None:
+        """Of what is not planned yet, what is nearest to the cursor."""
+        here = self._list.highlighted or 0
+        waiting = [id for id in self._choices if id not in self._costs]
+        return min(
+            waiting, key=lambda id: abs(self._list.get_option_index(id) - here), default=None
+        )
 
     def _fill(self, offer: Offer) -> None:
         here = self._list.highlighted
@@ -120,7 +130,9 @@ class ModelsScreen(ModalScreen[Models | None]):
         sign = "●" if choice.models == self._models else "★" if choice.suits else " "
         running = [d for part in choice.parts if (d := self._downloads.of(part)) is not None]
         state = running[0].words if running else choice.state
-        return f"{sign} {choice.title}\n      {state} · {self._fit(id, choice)}"
+        ranks = choice.judge is not None and choice.judge == self._models.rerank
+        judges = " · ranks at the end" if ranks else ""
+        return f"{sign} {choice.title}\n      {state} · {self._fit(id, choice)}{judges}"
 
     def _fit(self, id: str, choice: Choice) -> str:
         cost = self._costs.get(id)
@@ -166,6 +178,17 @@ class ModelsScreen(ModalScreen[Models | None]):
         choice = self._chosen
         for part in choice.parts if choice is not None else ():
             self._downloads.stop(part)
+
+    def action_judge(self) -> None:
+        """Have the model under the cursor rank the solutions at the end, or no more."""
+        choice = self._chosen
+        if choice is None or choice.judge is None:
+            self.notify("Only a generator can rank: it judges the solutions in words.")
+        elif choice.missing:
+            self.notify("It is not here yet. Enter downloads it.")
+        else:
+            judge = None if choice.judge == self._models.rerank else choice.judge
+            self.dismiss(replace(self._models, rerank=judge))
 
     def action_alone(self) -> None:
         self.dismiss(self._models.alone)

@@ -17,6 +17,8 @@ from app.options import GUIDED, UNGUIDED
 from app.tui.effort import MOST_PATHS
 from engine.protocol import SolveRequest
 
+_JUDGE = "rank with: a model that judges the solutions in words at the end, by id or path"
+
 
 class RetryScreen(ModalScreen[SolveRequest | None]):
     """Gives the request with what was changed, or None."""
@@ -36,14 +38,16 @@ class RetryScreen(ModalScreen[SolveRequest | None]):
             "width": str(request.search.width),
             "temperature": f"{request.sampling.temperature:g}",
             "seed": str(request.seed),
+            "rank with": request.rerank or "",
         }
         with Vertical(classes="dialog"):
             yield Static("Ask again, with these settings (Enter)", markup=False)
             for name, value in fields.items():
                 with Horizontal(classes="field"):
                     yield Label(name)
-                    yield Input(value, id=name, compact=True)
+                    yield Input(value, id=name.replace(" ", "-"), compact=True)
             yield Static(f"policies: {', '.join(self._policies())}", classes="hint", markup=False)
+            yield Static(_JUDGE, classes="hint", markup=False)
             yield Static(classes="trouble", markup=False)
 
     def action_close(self) -> None:
@@ -74,7 +78,11 @@ class RetryScreen(ModalScreen[SolveRequest | None]):
         )
         sampling = msgspec.structs.replace(request.sampling, temperature=self._temperature())
         return msgspec.structs.replace(
-            request, search=search, sampling=sampling, seed=self._whole("seed", 0, 2**63 - 1)
+            request,
+            search=search,
+            sampling=sampling,
+            seed=self._whole("seed", 0, 2**63 - 1),
+            rerank=self._field("rank-with") or None,
         )
 
     def _policies(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from app.glyphs import glyphs_for
-from app.narration import answer_with_score, clock
+from app.narration import PHASES, answer_with_score, clock
 from app.printable import one_line
 from app.tui.effort import Models
 from app.tui.fitting import fitting
@@ -16,12 +16,6 @@ from app.tui.turn import Standing, Turn
 
 _GLYPHS = glyphs_for("utf-8")
 _DOT = " · "
-_PHASES = {
-    "loading": "loading",
-    "prefill": "reading the problem",
-    "searching": "searching",
-    "checking": "checking the answer",
-}
 _ENDS = {
     Standing.QUEUED: "queued",
     Standing.STOPPED: "stopped",
@@ -44,6 +38,8 @@ class StatusLine(Widget):
         self._news: object = None
         """By what it is seen that the run has moved, which sets its clock."""
         self._heard = monotonic()
+        self._elapsed = 0.0
+        """Seconds of the turn as they were told, which never become fewer."""
         self._said = self._rest()
 
     def show(self, turn: Turn | None, waiting: int) -> None:
@@ -51,6 +47,8 @@ class StatusLine(Widget):
         news = (turn.id, turn.standing, turn.view.at) if turn else None
         if news != self._news:
             self._news, self._heard = news, monotonic()
+        if turn is not self._turn or turn is None or not turn.view.run:
+            self._elapsed = 0.0
         self._turn, self._waiting = turn, waiting
         said = self._parts(turn) if turn is not None else self._rest()
         if said != self._said:
@@ -78,7 +76,7 @@ class StatusLine(Widget):
             parts.append(f"best {view.leader.score:.2f}")
         if self._waiting:
             parts.append(f"{self._waiting} queued")
-        if turn.started:
+        if view.run:  # the engine itself takes a moment to start, which is not the run's
             parts.append(clock(self._seconds(turn)) if not turn.active else self._whole(turn))
         if view.throughput is not None and turn.active:
             parts += [f"{view.throughput.rate:.0f} tok/s", f"{view.throughput.beams} beams"]
@@ -94,10 +92,9 @@ class StatusLine(Widget):
         return clock(int(self._seconds(turn))).replace(".0 s", " s")
 
     def _seconds(self, turn: Turn) -> float:
-        view = turn.view
-        if view.finished is not None:
-            return view.finished.counters.seconds or view.at
-        return view.at + (monotonic() - self._heard if turn.active else 0.0)
+        since = monotonic() - self._heard if turn.active else 0.0
+        self._elapsed = max(self._elapsed, turn.view.seconds + since)
+        return self._elapsed
 
 
 def _doing(turn: Turn) -> str:
@@ -108,4 +105,4 @@ def _doing(turn: Turn) -> str:
         return "starting the engine"
     model = one_line(phase.model) if phase.name in ("loading", "prefill") else ""
     share = f" {phase.done:.0%}" if phase.done is not None else ""
-    return f"{_PHASES[phase.name]} {model}".rstrip() + share
+    return f"{PHASES[phase.name]} {model}".rstrip() + share

@@ -98,8 +98,7 @@ class TurnBlock(Vertical):
             case Standing.FAILED:
                 return "failed"
             case Standing.DONE:
-                seconds = view.finished.counters.seconds if view.finished else 0.0
-                return f"done in {clock(seconds)}" if seconds else "done"
+                return f"done in {clock(view.seconds)}" if view.seconds else "done"
 
     def _foot(self) -> Text:
         view = self.turn.view
@@ -121,6 +120,8 @@ class TurnBlock(Vertical):
                 foot.append(f"   votes {tally}", style="dim")
         elif not self.turn.active and view.failed is None:
             foot.append("no answer", style="dim")
+        if self.turn.refused:
+            foot.append("A runs it anyway", style="dim")
         if self.turn.resumable:
             foot.append("   g goes on from here", style="dim")
         foot.rstrip()

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Self
 from unittest.mock import patch
 
+from textual import events
 from textual.pilot import Pilot
 
 from app.logs import log_folder
@@ -115,6 +116,12 @@ class Driver:
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
 
+    def burst(self, *keys: str) -> None:
+        """Press keys faster than the app can follow, as on a busy machine."""
+        for key in keys:
+            letter = key.removeprefix("alt+")
+            self.app.post_message(events.Key(key, letter if len(letter) == 1 else None))
+
     async def ask(self, problem: str = "How many?") -> Turn:
         """Write a question and send it."""
         count = len(self.transcript.turns)
@@ -173,6 +180,7 @@ async def running(
         archive=archive,
         settings=settings or Settings(welcomed=True),
     )
+    app.animation_level = "none"  # nothing here is about movement, which only takes time
     with patch("app.tui.screens.chat.planned", _no_plan):  # it depends on the machine
         async with app.run_test(size=size, notifications=True) as pilot:
             driver = Driver(app, pilot)

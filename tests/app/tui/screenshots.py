@@ -6,6 +6,7 @@ import asyncio
 import os
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 from app.tui.settings import Settings
 from tests.app.tui.driving import Driver, ToldEngine, running
@@ -26,16 +27,22 @@ async def draw() -> None:
             await driver.press("c", "p", "up", "up", "c")
             await driver.until_shown("in common")
             await keep(driver, f"compare-{theme}")
+            await driver.press("escape")
+            driver.transcript.focus()
+            await driver.press("R")
+            await driver.until_shown("Ask again")
+            await keep(driver, f"retry-{theme}")
 
 
 async def keep(driver: Driver, name: str) -> None:
     """Write the screen as it is once it has settled."""
+    driver.app.clear_notifications()
     await driver.pilot.pause(1.0)
     _FOLDER.mkdir(parents=True, exist_ok=True)
     (_FOLDER / f"{name}.svg").write_text(driver.app.export_screenshot(title="Sapwood"), "utf-8")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory() as home, patch("secrets.randbelow", lambda below: 7):
         os.environ["SAPWOOD_HOME"] = home
         asyncio.run(draw())

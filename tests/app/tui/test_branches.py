@@ -85,9 +85,11 @@ async def test_a_retry_with_other_settings_is_a_branch_with_those() -> None:
         await driver.until_shown("n is a whole number from 1 to 256.")
         driver.app.screen.query_one("#n", Input).value = "16"
         driver.app.screen.query_one("#policy", Input).value = "dvts"
+        driver.app.screen.query_one("#rank-with", Input).value = "a-judge"
         await driver.press("enter")
         await driver.until(lambda: len(engine.requests) == 2)
         assert (engine.requests[1].search.policy, engine.requests[1].search.n) == ("dvts", 16)
+        assert [request.rerank for request in engine.requests] == [None, "a-judge"]
         assert engine.requests[1].seed == engine.requests[0].seed
         await driver.until(lambda: driver.turn.branch == (2, 2))
 

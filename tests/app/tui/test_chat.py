@@ -169,6 +169,26 @@ async def test_a_failure_says_what_happened_and_what_to_do() -> None:
         assert turn.standing is Standing.DONE
 
 
+async def test_what_memory_is_too_short_for_is_run_anyway_only_when_the_user_is_sure() -> None:
+    engine = ToldEngine(failing_run(Trouble.MEMORY), whole_run())
+    async with running(engine) as driver:
+        await driver.solve("too large")
+        await driver.until_shown("A runs it anyway")
+        driver.transcript.focus()
+        await driver.press("A")
+        await driver.until_shown("Run it anyway?")
+        await driver.press("escape")
+        await driver.until(lambda: driver.app.screen is driver.app.chat)
+        assert len(engine.requests) == 1
+        await driver.press("A")
+        await driver.until_shown("Run it anyway?")
+        await driver.press("y")
+        await driver.until(lambda: len(engine.requests) == 2)
+        assert [request.force for request in engine.requests] == [False, True]
+        await driver.until(lambda: driver.turn.standing is Standing.DONE)
+        assert driver.turn.branch == (2, 2)
+
+
 async def test_an_engine_that_breaks_does_not_break_the_app() -> None:
     class Broken(ToldEngine):
         def solve(self, request, *, run=None):  # type: ignore[override]

@@ -13,7 +13,9 @@ from app.tui.settings import Settings, load_settings
 from app.tui.speeds import Speeds
 from app.tui.turn import Turn
 from app.tui.widgets.effort_bar import EffortBar
+from engine import catalogue
 from engine.client import LocalEngine
+from engine.client import models as known_models
 from engine.hub import store
 from tests.app.tui.driving import Driver, ToldEngine, running
 from tests.engine.hub.fixtures import FILE, OWNER, hub, in_catalogue
@@ -95,6 +97,35 @@ async def test_v_takes_the_verifier_away() -> None:
         await driver.solve()
         assert engine.requests[0].verifier is None
         assert engine.requests[0].search.policy == "majority"
+
+
+@pytest.mark.asyncio
+async def test_j_has_a_generator_rank_at_the_end_and_again_no_more() -> None:
+    engine = ToldEngine()
+    async with running(engine) as driver:
+        await open_models(driver, "smollm2-135m-instruct")
+        await driver.press("j")
+        await driver.until_shown("ranked by smollm2-135m-instruct")
+        await driver.solve()
+        choices = await open_models(driver, "smollm2-135m-instruct")
+        await driver.until(lambda: "ranks at the end" in under_the_cursor(choices))
+        await driver.press("j")
+        await driver.until(lambda: driver.app.chat.models == Models())
+        await driver.solve()
+    ranked = [request.rerank for request in engine.requests]
+    assert ranked == ["smollm2-135m-instruct", None]
+
+
+def test_a_preset_is_asked_for_as_the_catalogue_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    presets = catalogue.load().presets
+    device, _ = known_models.presets()
+    monkeypatch.setattr(known_models, "presets", lambda: (device, presets))
+    _, *pairs = look(Models()).pairs
+    for preset, pair in zip(presets.values(), pairs, strict=True):
+        request = pair.models.request("?", Effort.THINK)
+        assert (request.generator, request.verifier) == (preset.generator, preset.verifier)
+        assert (request.search.n, request.search.width) == (preset.n, preset.width)
+        assert (request.context, request.cache) == (preset.context, preset.cache.value)
 
 
 @pytest.mark.asyncio

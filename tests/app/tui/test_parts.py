@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.run_view import State
@@ -20,8 +21,17 @@ from app.tui.settings import Settings, load_settings, save_settings, settings_pa
 from app.tui.shown import as_line, as_markdown, as_text
 from app.tui.turn import Turn
 from app.tui.widgets.memory_line import memory_bar, memory_words
-from engine.protocol import Counters, Memory, ModelMemory, RunFinished, Stop
-from tests.app.streams import beginning, first_round, numbered, view_of, whole_run
+from app.tui.widgets.status_line import StatusLine
+from engine.protocol import Counters, Memory, ModelMemory, RunFinished, RunResumed, Stop
+from tests.app.streams import (
+    answered,
+    beginning,
+    first_round,
+    numbered,
+    second_round,
+    view_of,
+    whole_run,
+)
 
 
 def test_a_feed_names_the_nodes_that_look_different_now() -> None:
@@ -98,6 +108,44 @@ def test_the_time_of_a_replay_does_not_run_backwards_where_a_run_was_resumed() -
     late = RunFinished(seq=99, at=0.1, stop=Stop.COMPLETE, counters=Counters())
     replay = Replay([*numbered(beginning()), late])
     assert replay.length == pytest.approx(0.2)
+
+
+def test_an_answer_of_before_is_no_answer_while_the_run_goes_on_and_stays_if_none_is_better() -> (
+    None
+):
+    first = numbered([*beginning(), *first_round(), answered(lineage=(3,))])
+    view = view_of(first)
+    assert view.nodes[(3,)].state is State.ANSWER
+    view.update(RunResumed(nodes=4))
+    assert view.answered is None
+    assert view.nodes[(3,)].state is State.KEPT
+    ending = RunFinished(stop=Stop.COMPLETE, counters=Counters())
+    unchanged = view_of([*first, RunResumed(nodes=4), ending])
+    assert unchanged.answered == view_of(first).answered
+    assert unchanged.nodes[(3,)].state is State.ANSWER
+    better = view_of([*first, RunResumed(nodes=4), *numbered(second_round()), answered(), ending])
+    assert [n.lineage for n in better.walk() if n.state is State.ANSWER] == [(0, 0)]
+    assert better.nodes[(3,)].state is State.KEPT
+
+
+def test_the_time_that_is_shown_never_falls() -> None:
+    line = StatusLine(Models())
+    turn = Turn(Models().request("?", Effort.THINK), Effort.THINK)
+    turn.started = True
+    for event in numbered(beginning()):
+        turn.put(msgspec.structs.replace(event, at=9.0))
+    turn.take()
+    line.show(turn, 0)
+    line._heard -= 3.0  # as if nothing had been heard for that long
+    line.show(turn, 0)
+    assert "12 s" in line._said
+    turn.stop()
+    line.show(turn, 0)
+    assert "12.0 s" in line._said
+    turn.put(RunFinished(stop=Stop.CANCELLED, counters=Counters(), at=9.5))
+    turn.take()
+    line.show(turn, 0)
+    assert "12.0 s" in line._said
 
 
 def test_search_goes_round_the_end_in_the_order_of_the_tree() -> None:

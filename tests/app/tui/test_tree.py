@@ -13,7 +13,14 @@ from app.tui.turn import Folds
 from app.tui.widgets.node_detail import NodeDetail
 from app.tui.widgets.scrubber import Scrubber
 from app.tui.widgets.timeline import Timeline
-from engine.protocol import AnyEvent, BeamsSelected, NodeOpened, NodesPruned, RunResumed
+from engine.protocol import (
+    AnyEvent,
+    BeamsSelected,
+    DraftsDropped,
+    NodeOpened,
+    NodesPruned,
+    RunResumed,
+)
 from tests.app.streams import beginning, first_round, node, numbered, second_round, whole_run
 from tests.app.tui.driving import SMALL, Driver, ToldEngine, running
 
@@ -248,6 +255,17 @@ async def test_a_lost_worker_leaves_no_row_as_if_it_were_still_written() -> None
         await driver.until_shown("◐")
         driver.tree.sync(feed.take([RunResumed(nodes=0)]))
         await driver.until_shown("○ ·")
+
+
+async def test_a_draft_that_was_dropped_is_a_row_no_more() -> None:
+    async with running() as driver:
+        feed = Feed()
+        driver.tree.open(feed.view, Folds())
+        driver.tree.sync(feed.take([*numbered(beginning()), *numbered(node((0,), "one", 0.9))]))
+        driver.tree.sync(feed.take([NodeOpened(lineage=(0, 0))]))
+        assert driver.rows() == ["0", "  0.0"]
+        driver.tree.sync(feed.take([DraftsDropped(lineages=((0, 0), (5, 5)))]))
+        assert driver.rows() == ["0", "  +1"]
 
 
 async def test_on_a_small_terminal_the_tree_is_a_tab() -> None:
