@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -24,6 +25,8 @@ from app.run_view import RunView
 from engine.client import LocalEngine
 from engine.protocol import RunFailed, SolveRequest, Stop, Trouble
 
+_FREE_TO_CHANGE = {"problem", "expected", "budget", "force", "log", "resume", "time_limit"}
+
 
 def solve_file(
     template: SolveRequest, problems_path: Path, out: Path | None, *, at_once: int, quiet: bool
@@ -39,7 +42,8 @@ def solve_file(
         CommandError: a file cannot be used.
     """
     problems = read_problems(problems_path)
-    results = ResultFile(out, problems) if out else StandardOutput()
+    settings = settings_of(template)
+    results = ResultFile(out, problems, settings) if out else StandardOutput()
     todo = [problem for problem in problems if problem.id not in results.done]
     if (skipped := len(problems) - len(todo)) and not quiet:
         output.narrate(f"{skipped} of {len(problems)} problems are done already")
@@ -53,7 +57,13 @@ def solve_file(
     _summarise(problems, results, to_stdout=out is not None)
     if code is ExitCode.STOPPED:
         output.narrate("To go on, run the same command again." if out else "Stopped.")
-    return code
+    late = sum(result.stop == Stop.TIME for result in results.done.values())
+    if late:
+        output.narrate(
+            f"{late} of {len(problems)} problems came to the time limit before their search was "
+            "done; what stands for them is the best until then."
+        )
+    return ExitCode.STOPPED if late and code is ExitCode.OK else code
 
 
 def _summarise(problems: Sequence[Problem], results: Results, *, to_stdout: bool) -> None:
@@ -66,6 +76,20 @@ def _summarise(problems: Sequence[Problem], results: Results, *, to_stdout: bool
         output.data(line + "\n")
     else:
         output.narrate(line)
+
+
+def settings_of(request: SolveRequest) -> dict[str, Any]:
+    """By the names of the options, what the request has otherwise than by default, but for what
+    does not change what is found."""
+    asked, default = _flat(request), _flat(SolveRequest(problem=""))
+    return {name: value for name, value in asked.items() if value != default[name]}
+
+
+def _flat(request: SolveRequest) -> dict[str, Any]:
+    fields = msgspec.to_builtins(request)
+    search, sampling = fields.pop("search"), fields.pop("sampling")
+    kept = {name: value for name, value in fields.items() if name not in _FREE_TO_CHANGE}
+    return kept | search | sampling
 
 
 class _Batch:
@@ -111,7 +135,9 @@ class _Batch:
             if view.finished is not None and view.finished.stop is Stop.CANCELLED:
                 self._stopping = True
                 return
-            result = _result(problem, view)
+            result = msgspec.structs.replace(
+                _result(problem, view), settings=settings_of(self._template)
+            )
             self._results.append(result)
             self._progress.done(result)
             if view.failed is not None:

@@ -17,7 +17,7 @@ from app.interrupts import interrupts
 from app.logs import log_folder, new_log
 from app.narration import answer_with_score, notice, phase_line
 from app.outcome import code_for, told
-from app.printable import printable
+from app.printable import one_line, printable
 from app.run_view import Lineage, RunView
 from app.store import Role, State, Store
 from engine.client import LocalEngine
@@ -119,8 +119,9 @@ class _Chat:
 
 
 class _Answer:
-    """Writes the answer to standard output: a single path as it grows, the best of several at
-    the end. What else there is to tell is narrated."""
+    """Writes the solution to standard output: a single path as it grows, the best of several at
+    the end. What else there is to tell is narrated. Quietly, the answer is all there is: a line
+    for each message, empty where there is none."""
 
     def __init__(self, view: RunView, *, quiet: bool) -> None:
         self._view = view
@@ -141,7 +142,7 @@ class _Answer:
             self.say(line)
         elif (line := notice(event, self._glyphs)) is not None:
             self.say(line)
-        elif isinstance(event, TextAppended | StepFinished) and self._is_single():
+        elif isinstance(event, TextAppended | StepFinished) and self._is_streamed():
             self._write(event.lineage)
         if self._view.ended:
             self._end()
@@ -160,9 +161,12 @@ class _Answer:
     def close(self) -> None:
         pass
 
-    def _is_single(self) -> bool:
+    def _is_streamed(self) -> bool:
         request = self._view.request
-        return request is not None and (request.search.policy == "greedy" or request.search.n == 1)
+        single = request is not None and (
+            request.search.policy == "greedy" or request.search.n == 1
+        )
+        return single and not self._quiet
 
     def _write(self, lineage: Lineage) -> None:
         text = self._view.nodes[lineage].text
@@ -173,6 +177,10 @@ class _Answer:
             self._mid_line = not text.endswith("\n")
 
     def _end(self) -> None:
+        if self._quiet:
+            answer = self._view.answered.answer if self._view.answered is not None else ""
+            output.data(one_line(answer) + "\n")
+            return
         if self._written:
             output.data("\n" if self._mid_line else "")
         elif self._view.answered is not None:

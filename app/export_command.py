@@ -40,7 +40,14 @@ def export(what: str, format: str | None, out: Path | None, force: bool) -> Exit
             f"{out} is there already, and was left as it is. Name another file, or add --force.",
         )
     if format is None:
-        format = FORMATS.get(out.suffix.lower() if out else "", "markdown")
+        suffix = out.suffix.lower() if out else ".md"
+        if suffix not in FORMATS:
+            raise CommandError(
+                ExitCode.USAGE,
+                f"The name {out} does not tell the format. Let it end in {', '.join(FORMATS)}, or "
+                "say which with --format.",
+            )
+        format = FORMATS[suffix]
     if what.isdecimal():
         with Store() as store:
             document = document_of_session(store, int(what))

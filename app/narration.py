@@ -125,7 +125,7 @@ def _cost(view: RunView, glyphs: Glyphs) -> str:
     parts = [
         f"{_ENDINGS[view.finished.stop]} in {clock(cost.seconds or view.finished.at)}",
         f"{cost.nodes or len(view.nodes)} steps, {pruned} pruned",
-        f"{cost.generated_tokens} tokens",
+        f"{cost.generated_tokens or sum(node.tokens for node in view.nodes.values())} tokens",
     ]
     if cost.verified_tokens:
         parts.append(f"{cost.verified_tokens} verified")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from io import FileIO
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -34,6 +34,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     stop: str | None = None
     error: str | None = None
     """Why there is no result; such a problem is tried again next time."""
+    settings: dict[str, Any] | None = None
+    """What was asked for otherwise than by default; None in files of older versions."""
 
 
 class Results(Protocol):
@@ -59,13 +61,19 @@ class StandardOutput:
 class ResultFile:
     """A file that is gone on with. A last line that was torn is taken off.
 
+    Args:
+        settings: what is asked for otherwise than by default, which the results there must be of.
+
     Raises:
         CommandError: the file cannot be used, or holds something else.
     """
 
-    def __init__(self, path: Path, problems: Iterable[Problem]) -> None:
+    def __init__(
+        self, path: Path, problems: Iterable[Problem], settings: Mapping[str, Any]
+    ) -> None:
         self.done: dict[str | int, Result] = {}
         self._path = path
+        self._settings = settings
         try:
             self._file = FileIO(path, "ab+")
         except OSError as error:
@@ -110,6 +118,18 @@ class ResultFile:
                     f"{self._path} has another problem under the id {problem.id!r}, so its results"
                     " are of another file. Choose another --out.",
                 )
+            if result is not None and result.settings is not None:
+                self._check_settings(result.settings)
+
+    def _check_settings(self, before: Mapping[str, Any]) -> None:
+        for name in (*before, *self._settings):
+            was, now = (settings.get(name) for settings in (before, self._settings))
+            if was != now:
+                raise CommandError(
+                    ExitCode.USAGE,
+                    f"The results in {self._path} were found {_with(name, was)}, and now it would "
+                    f"be {_with(name, now)}. Choose another --out, or the same settings.",
+                )
 
     def _write(self, line: bytes) -> None:
         try:
@@ -133,6 +153,11 @@ class ResultFile:
             f"{self._path} could not be written ({error.strerror}). The results before are in it."
             " Make room or choose another --out, and run the same command again to go on.",
         )
+
+
+def _with(name: str, value: object) -> str:
+    option = "--" + name.replace("_", "-")
+    return f"without {option}" if value is None else f"with {option} {value}"
 
 
 def _note(done: dict[str | int, Result], result: Result) -> None:

@@ -51,19 +51,26 @@ def list_sessions(deleted: bool = False, as_json: bool = False) -> ExitCode:
 @click.argument("words", nargs=-1, required=True)
 @_json
 def search(words: tuple[str, ...], as_json: bool) -> ExitCode:
-    """List where all WORDS, or words that begin so, are found; the best first."""
+    """List the sessions that have all WORDS, or words that begin so; the best first.
+
+    With --json, every place where they are found.
+    """
     from app.store import Store
 
     with Store() as store:
         found = store.search(" ".join(words))
+    lines: dict[int, str] = {}
     for place in found:
         session = place.session
         if as_json:
             row = {"session": session.id, "title": session.title, "message": place.message}
             output.data(json.dumps(row | {"excerpt": place.excerpt}) + "\n")
-        else:
+            continue
+        title = f"{session.id:>4}  {_title(session)}"
+        if lines.get(session.id) in (None, title):  # a message tells more than the title alone
             excerpt = f": {one_line(place.excerpt)}" if place.message is not None else ""
-            output.data(f"{session.id:>4}  {_title(session)}{excerpt}\n")
+            lines[session.id] = title + excerpt
+    output.data("".join(f"{line}\n" for line in lines.values()))
     if not found:
         output.narrate("Nothing was found.")
     return ExitCode.OK if found else ExitCode.NO_ANSWER

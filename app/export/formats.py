@@ -11,7 +11,13 @@ from app.export.markdown import markdown
 
 _WRITERS: dict[str, Callable[[Document], str]] = {"markdown": markdown, "json": json, "html": html}
 
-FORMATS = {".md": "markdown", ".markdown": "markdown", ".json": "json", ".html": "html"}
+FORMATS = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".txt": "markdown",
+    ".json": "json",
+    ".html": "html",
+}
 """Which format a file's name asks for."""
 
 

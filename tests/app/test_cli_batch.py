@@ -18,7 +18,18 @@ from tests.app.streams import (
 RIGHT = numbered([*beginning(), answered("8", correct=True), finished()])
 WRONG = numbered([*beginning(), answered("9", correct=False), finished()])
 NONE = numbered([*beginning(), finished()])
-FIELDS = {"id", "problem", "answer", "correct", "score", "seconds", "tokens", "stop", "error"}
+FIELDS = {
+    "id",
+    "problem",
+    "answer",
+    "correct",
+    "score",
+    "seconds",
+    "tokens",
+    "stop",
+    "error",
+    "settings",
+}
 
 
 @pytest.fixture
@@ -138,6 +149,41 @@ def test_a_time_limit_is_a_result_and_a_cancelled_problem_is_none(
     )
     assert ran.code == 4
     assert [(line["id"], line["stop"]) for line in results(out)] == [(1, "time")]
+
+
+def test_a_batch_whose_problems_came_to_the_time_limit_is_not_done(
+    sapwood: Sapwood, problems: Path, tmp_path: Path
+) -> None:
+    late = numbered([*beginning(), answered("8", correct=True), finished(Stop.TIME)])
+    command = ["solve", "--file", str(problems), "--out", str(tmp_path / "out")]
+    ran = sapwood(*command, "--time-limit", "1", scripts=[RIGHT, late, RIGHT])
+    assert ran.code == 4
+    assert "1 of 3 problems came to the time limit" in ran.err
+    assert "accuracy 100.0% (3 of 3" in ran.out
+    assert sapwood(*command).code == 4
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        (["--n", "4"], [], "with --n 4, and now it would be without --n"),
+        ([], ["--seed", "3"], "without --seed, and now it would be with --seed 3"),
+        (["--top-p", "0.5"], ["--top-p", "0.9"], "with --top-p 0.5, and now it would be with"),
+        ([], ["--policy", "majority"], "with --verifier seedling, and now it would be without"),
+    ],
+)
+def test_results_of_other_settings_are_not_added_to(
+    sapwood: Sapwood, problems: Path, tmp_path: Path, before: list[str], now: list[str], told: str
+) -> None:
+    out = tmp_path / "out"
+    command = ["solve", "--file", str(problems), "--out", str(out)]
+    sapwood(*command, *before, scripts=[RIGHT])
+    kept = out.read_bytes()
+    ran = sapwood(*command, *now)
+    assert (ran.code, ran.requests) == (2, [])
+    assert told in ran.err
+    assert out.read_bytes() == kept
+    assert sapwood(*command, *before, "--budget", "6G").code == 0
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_json_gives_an_object_a_line(sapwood: Sapwood) -> None:
 
 def test_search_says_where(sapwood: Sapwood) -> None:
     ran = sapwood("sessions", "search", "pear")
-    assert ran.out.splitlines() == ["   2  Pears", "   2  Pears: How many \\x1b[31m pears?"]
+    assert ran.out.splitlines() == ["   2  Pears: How many \\x1b[31m pears?"]
     found = sapwood("sessions", "search", "--json", "apples", "tom").out.splitlines()
     title, message = map(json.loads, found)
     assert (title["session"], title["message"]) == (1, None)
@@ -102,6 +102,15 @@ def test_a_session_is_exported_by_its_number(sapwood: Sapwood) -> None:
     assert sapwood("export", "2").out.startswith("# Pears\n\n*Session 2, begun ")
     assert json.loads(sapwood("export", "2", "--format", "json").out)["session"]["id"] == 2
     assert sapwood("export", "2", "--format", "html").out.startswith("<!doctype html>")
+
+
+def test_a_name_that_tells_no_format_is_refused(sapwood: Sapwood, tmp_path: Path) -> None:
+    out = tmp_path / "x.pdf"
+    ran = sapwood("export", "1", "--out", str(out))
+    assert ran.code == 2
+    assert "Let it end in .md, .markdown, .txt" in ran.err
+    assert not out.exists()
+    assert sapwood("export", "1", "--out", str(out), "--format", "markdown").code == 0
 
 
 def test_a_run_is_exported_by_the_path_of_its_log(sapwood: Sapwood, tmp_path: Path) -> None:

@@ -6,7 +6,15 @@ import msgspec
 import pytest
 
 from app import cli
-from engine.protocol import RunFinished, SolveRequest, Stop, Trouble, decode_event, encode
+from engine.protocol import (
+    Counters,
+    RunFinished,
+    SolveRequest,
+    Stop,
+    Trouble,
+    decode_event,
+    encode,
+)
 from tests.app.conftest import Sapwood
 from tests.app.streams import (
     REQUEST,
@@ -17,6 +25,7 @@ from tests.app.streams import (
     first_round,
     numbered,
     run_with_gap_in_log,
+    view_of,
     whole_run,
 )
 
@@ -36,6 +45,15 @@ def test_the_answer_is_data_and_the_rest_narration(sapwood: Sapwood) -> None:
         "votes: 8 x2 (1.80) · 9 x1 (0.30)",
         "finished in 2.5 s · 7 steps, 3 pruned · 120 tokens · 110 verified",
     ]
+
+
+def test_tokens_are_told_of_a_run_whose_engine_could_not_count_them(sapwood: Sapwood) -> None:
+    cut_off = RunFinished(stop=Stop.CANCELLED, counters=Counters())
+    script = numbered([*beginning(), *first_round(), cut_off])
+    ran = sapwood("solve", "How many?", scripts=[script])
+    assert ran.code == 4
+    tokens = sum(node.tokens for node in view_of(script).nodes.values())
+    assert f"4 steps, 2 pruned · {tokens} tokens" in ran.err
 
 
 def test_quiet_gives_the_answer_alone(sapwood: Sapwood) -> None:
