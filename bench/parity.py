@@ -1,8 +1,9 @@
-"""Scores of converted verifiers against those of their checkpoints, by the type of the weights.
+"""Scores by both engines, step by step over a tree, against those of each whole checkpoint.
 
-The checkpoints are of the published architectures with random weights, scaled down to rows that
-K-quants fit into; random weights have no redundancy, and lose more than trained ones. The seedling
-is trained, but so narrow that llama.cpp takes larger types for most of it.
+A checkpoint is run in transformers, as its model card does it, in float32. It is of the published
+architecture with random weights, scaled down to rows that K-quants fit into; random weights have no
+redundancy, and lose more than trained ones. The seedling is trained, but so narrow that llama.cpp
+takes larger types for most of it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import random
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -25,6 +26,8 @@ from bench.table import markdown
 from engine import catalogue, seedling
 from engine.convert.convert import convert
 from engine.models.chat import ChatTemplate
+from engine.models.hf.model import HfModel
+from engine.models.hf.weights import HfWeights
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.llama_vocabulary import vocabulary_of
 from engine.models.stop import StopSignal
@@ -32,7 +35,7 @@ from engine.protocol.conversion import BodyType, Convert
 from engine.seedling.checkpoint import write_checkpoint
 from engine.seedling.corrupt import corrupt
 from engine.seedling.problems import held_out
-from engine.verify.formats import bind
+from engine.verify.formats import PrmFormat, bind
 from engine.verify.heads import head_of
 from engine.verify.prm import Prm
 from tests.engine.checkpoints import FAMILIES, Family, build, whole_path_scores
@@ -40,77 +43,109 @@ from tests.engine.checkpoints.families import Scale
 
 _KINDS: tuple[BodyType, ...] = ("f16", "q8_0", "q6_k", "q4_k_m")
 _CONTEXT = 1024
+_PATHS = 10
 SEEDLING = "seedling"
 _FAMILIES = (SEEDLING, *(family for family in FAMILIES if family != "generator"))
 
 
+Scores = list[tuple[float, ...]]
+"""Of a problem's paths, a score a step."""
+
+
 @dataclass(frozen=True, slots=True)
-class Solution:
+class Question:
+    """A problem and solutions of it whose first steps are the same."""
+
     problem: str
-    steps: tuple[str, ...]
+    paths: tuple[tuple[str, ...], ...]
 
 
-def solutions(count: int) -> list[Solution]:
-    """Right and wrong solutions of arithmetic stories, by turns."""
+def questions(count: int) -> list[Question]:
+    """Arithmetic stories, each with its right solution and two that go wrong."""
     chance = random.Random(3)
     return [
-        Solution(problem.text, tuple(corrupt(problem, chance) if number % 2 else problem.steps))
-        for number, problem in enumerate(held_out(count, seed=3))
+        Question(p.text, (tuple(p.steps), *(tuple(corrupt(p, chance)) for _ in range(2))))
+        for p in held_out(count, seed=3)
     ]
 
 
-def converted_scores(body: Path, asked: Sequence[Solution]) -> Iterator[list[float]]:
-    """Scores of each solution, step after step, by llama.cpp."""
+def grown(prm: Prm, paths: Sequence[Sequence[str]]) -> Scores:
+    """Scores of all paths, grown side by side, a step at a time."""
+    tips = [prm.root for _ in paths]
+    for depth in range(max(map(len, paths))):
+        going = [i for i, path in enumerate(paths) if depth < len(path)]
+        scored = prm.score([(tips[i], [paths[i][depth]]) for i in going])
+        for i, tip in zip(going, scored, strict=True):
+            tips[i] = tip
+    return [tip.scores_since(prm.root) for tip in tips]
+
+
+def converted_scores(body: Path, asked: Sequence[Question]) -> Iterator[Scores]:
+    """Scores by llama.cpp."""
     weights = LlamaWeights(body)
     format = catalogue.load().format(weights.header.text("sapwood.prm.format"))
     template = ChatTemplate(
         weights.header.text("tokenizer.chat_template"), bos=weights.vocabulary.bos.decode()
     )
     bound = bind(format, weights.vocabulary, template, head_of(body) if format.head else None)
-    model = LlamaModel(weights, capacity=_CONTEXT, paths=4, outputs=64, stop=StopSignal())
-    for solution in asked:
+    model = LlamaModel(weights, capacity=_CONTEXT, paths=_PATHS, outputs=64, stop=StopSignal())
+    for question in asked:
         model.reset()
-        prm = Prm(model, bound, solution.problem)
-        judged = prm.root
-        for step in _steps(format.name, solution):
-            (judged,) = prm.score([(judged, [step])])
-        yield list(judged.scores_since(prm.root))
+        yield grown(Prm(model, bound, question.problem), question.paths)
     model.close()
     weights.close()
 
 
-def seedling_scores(folder: Path, asked: Sequence[Solution]) -> Iterator[list[float]]:
-    """Scores of the seedling's verifier in transformers, each solution in one pass."""
+def torch_scores(folder: Path, format: PrmFormat, asked: Sequence[Question]) -> Iterator[Scores]:
+    """Scores by the engine on torch, in float32."""
+    weights = HfWeights(folder, device="cpu", threads=1)
+    head = head_of(folder) if format.head else None
+    bound = bind(format, weights.vocabulary, weights.template, head)
+    model = HfModel(weights, capacity=_CONTEXT, paths=_PATHS, stop=StopSignal())
+    for question in asked:
+        model.reset()
+        yield grown(Prm(model, bound, question.problem), question.paths)
+
+
+def seedling_scores(folder: Path, asked: Sequence[Question]) -> Iterator[Scores]:
+    """Scores of the seedling's verifier in transformers, each path in one pass."""
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     with vocabulary_of(seedling.verifier_path()) as vocabulary:
         bound = bind(catalogue.load().format("seedling"), vocabulary, ChatTemplate(""))
-        for solution in asked:
-            tokens = bound.opening(solution.problem)
-            places: list[int] = []
-            for count in range(1, len(solution.steps) + 1):
-                tokens += bound.step(solution.problem, solution.steps[:count], tokens)
-                places.append(len(tokens) - 1)
-            with torch.inference_mode():
-                logits = model(torch.tensor([tokens])).logits[0, places]
-            yield logits[:, bound.pair].softmax(dim=1)[:, 0].tolist()
+        for question in asked:
+            found: Scores = []
+            for path in question.paths:
+                tokens = bound.opening(question.problem)
+                places: list[int] = []
+                for count in range(1, len(path) + 1):
+                    tokens += bound.step(question.problem, path[:count], tokens).tokens
+                    places.append(len(tokens) - 1)
+                with torch.inference_mode():
+                    logits = model(torch.tensor([tokens])).logits[0, places]
+                found.append(tuple(logits[:, bound.pair].softmax(dim=1)[:, 0].tolist()))
+            yield found
 
 
-def _steps(family: str, solution: Solution) -> Sequence[str]:
-    """One score for all there is, of a family that gives no others."""
-    return ["\n\n".join(solution.steps)] if family == "reasonflux-1.5b" else solution.steps
-
-
-def compare(family: str, folder: Path, asked: Sequence[Solution]) -> list[object]:
-    """A row of the table: largest and mean difference by type."""
+def compare(family: str, folder: Path, asked: Sequence[Question]) -> list[object]:
+    """A row of the table: largest and mean difference by engine and type."""
     if family == SEEDLING:
         checkpoint = write_checkpoint(seedling.verifier_path(), folder / family)
-        whole = seedling_scores(checkpoint, asked)
+        whole = list(seedling_scores(checkpoint, asked))
     else:
         kind = cast(Family, family)
         checkpoint = build(kind, folder / family, scale=Scale(width=256, layers=2))
-        whole = (whole_path_scores(kind, checkpoint, s.problem, s.steps) for s in asked)
-    expected = [score for scores in whole for score in scores]
-    row: list[object] = [family, len(expected), f"{np.std(expected):.3f}"]
+        whole = [
+            [tuple(whole_path_scores(kind, checkpoint, q.problem, path)) for path in q.paths]
+            for q in asked
+        ]
+    expected = _flat(whole)
+    incremental = torch_scores(checkpoint, catalogue.load().format(family), asked)
+    row: list[object] = [
+        family,
+        len(expected),
+        f"{np.std(expected):.3f}",
+        _difference(incremental, expected),
+    ]
     for kind in _KINDS:
         body = folder / f"{family}-{kind}.gguf"
         work = folder / "work"
@@ -119,28 +154,35 @@ def compare(family: str, folder: Path, asked: Sequence[Solution]) -> list[object
             folder=str(checkpoint), kind=kind, out=str(body), work=str(work), format=family
         )
         convert(order, lambda _: None)
-        found = [score for scores in converted_scores(body, asked) for score in scores]
-        differences = np.abs(np.subtract(found, expected))
-        row.append(f"{differences.max():.5f} ({differences.mean():.5f})")
+        row.append(_difference(converted_scores(body, asked), expected))
         body.unlink()
     return row
 
 
+def _flat(scores: Iterable[Scores]) -> list[float]:
+    return [score for paths in scores for path in paths for score in path]
+
+
+def _difference(found: Iterable[Scores], expected: Sequence[float]) -> str:
+    differences = np.abs(np.subtract(_flat(found), expected))
+    return f"{differences.max():.1e} ({differences.mean():.1e})"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--solutions", type=int, default=8)
+    parser.add_argument("--problems", type=int, default=8)
     parser.add_argument("--families", nargs="*", choices=_FAMILIES, default=_FAMILIES)
     options = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     torch.set_num_threads(1)
-    asked = solutions(options.solutions)
+    asked = questions(options.problems)
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as folder:
         for family in options.families:
             print(family, file=sys.stderr)
             rows.append(compare(family, Path(folder), asked))
-    title = "Scores in llama.cpp against transformers: largest difference (mean difference)"
-    print(markdown(title, ["family", "scores", "spread", *_KINDS], rows))
+    title = "Scores against transformers: largest difference (mean difference)"
+    print(markdown(title, ["family", "scores", "spread", "torch", *_KINDS], rows))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from gguf import GGMLQuantizationType as Kind
 from gguf.quants import quant_shape_to_byte_shape, quantize
 
 from engine.convert.names import Planned
+from engine.convert.packing import Writer
 from engine.convert.shape import Shape
 from engine.convert.tokenizer import TokenizerFacts
 from engine.errors import EngineError
@@ -51,7 +52,7 @@ def write_body(
         EngineError: a tensor holds values that are no numbers, or that 16 bits cannot hold.
         OSError: the file cannot be written.
     """
-    writer = gguf.GGUFWriter(path, shape.architecture)
+    writer = Writer(path, shape.architecture)
     _describe(writer, shape, texts, matrices)
     _add_tokenizer(writer, tokenizer)
     if shape.rope_factors is not None:

@@ -8,8 +8,8 @@ by the model's own head from its hidden state.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Literal
 
@@ -23,6 +23,8 @@ from engine.protocol.events import Trouble
 from engine.verify.heads import Head
 
 _FIELD = re.compile(r"(\{problem\}|\{step\}|\{index\})")
+_BEGINNINGS = ("1", "a", "(", "Step 2", "$", "\\", "**", "-", "#", ".")
+"""How steps begin. What they all leave as it is, is taken to be so before any step."""
 
 
 class PrmFormat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,7 +36,7 @@ class PrmFormat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """`marker`: text with a marker token after each step, where the score is read.
     `turns`: a chat with a user turn a step, answered by the good token; the score is read where
     that answer is predicted.
-    `end`: plain text; the score is read at a step's last token."""
+    `end`: plain text; the score is read at the last token of a step that nothing follows."""
     head: bool = False
     """Scored by a head on the hidden state, and not by the logits of two tokens."""
     good: str = ""
@@ -66,6 +68,16 @@ class PrmFormat(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 @dataclass(frozen=True, slots=True)
+class StepTokens:
+    """Tokens of a step after those of the steps before it; its score is read at the last one."""
+
+    tokens: list[int]
+    """They stay as they are whatever follows."""
+    tail: list[int] = field(default_factory=list)
+    """The step's end where no step follows. If one does, it becomes other tokens."""
+
+
+@dataclass(frozen=True, slots=True)
 class BoundFormat:
     """A format checked against the vocabulary of a model."""
 
@@ -78,35 +90,48 @@ class BoundFormat:
     head: Head | None = None
 
     def scores(self, model: TokenModel, spans: Sequence[Span]) -> np.ndarray:
-        """Append the spans; scores from 0 to 1 at their wanted positions, in order."""
+        """Append the spans; scores from 0 to 1 at their wanted positions, in order.
+
+        Raises:
+            EngineError: the model computes no numbers.
+        """
         if self.head is not None:
-            return self.head(model.hidden(spans))
-        return _softmax_first(model.forward(spans, self.pair))
+            found = self.head(model.hidden(spans))
+        else:
+            found = _softmax_first(model.forward(spans, self.pair))
+        if not np.isfinite(found).all():
+            raise EngineError(
+                Trouble.MODEL,
+                f"{model.name} gives scores that are no numbers: its file is damaged.",
+                "Download it again, or choose another verifier.",
+            )
+        return found
 
     def opening(self, problem: str) -> list[int]:
         """Tokens before the first step."""
         if self.format.pieces:
             return self._tokens(_fill(self.format.opening, {"problem": problem}), bos=True)
-        # The end of an opening may merge with the beginning of a step. What every step leaves
-        # as it is, is what these differ after.
-        samples = [self._whole(problem, [step]) for step in ("1", "a", "(", "Step 2")]
-        return [tokens[0] for tokens in takewhile(_all_equal, zip(*samples, strict=False))]
+        # The end of an opening may merge with the beginning of a step.
+        return _common(self._whole(problem, [step]) for step in _BEGINNINGS)
 
-    def step(self, problem: str, steps: Sequence[str], before: Sequence[int]) -> list[int]:
+    def step(self, problem: str, steps: Sequence[str], before: Sequence[int]) -> StepTokens:
         """Tokens of the last of `steps`, after the tokens `before` of all the others.
 
-        The score of the step is read at the last one.
+        Args:
+            before: of the opening and of each step, without tails.
 
         Raises:
             EngineError: the model's chat template writes earlier turns anew.
         """
         if self.format.pieces:
-            return self._by_itself(steps)
+            return StepTokens(self._by_itself(steps))
         whole = self._whole(problem, steps)
         tokens = whole[len(before) :]
         if tokens and whole[: len(before)] == list(before):
+            if self.format.style == "end":
+                return self._ending(problem, steps, whole, len(before))
             if self.marker is None or tokens[-1] == self.marker:
-                return tokens
+                return StepTokens(tokens)
         elif self.format.style == "turns":
             raise EngineError(
                 Trouble.MODEL,
@@ -115,7 +140,15 @@ class BoundFormat:
                 "Choose another verifier.",
             )
         # A merge across the border, or of the marker: what is computed stays.
-        return self._by_itself(steps)
+        return StepTokens(self._by_itself(steps))
+
+    def _ending(
+        self, problem: str, steps: Sequence[str], whole: list[int], start: int
+    ) -> StepTokens:
+        """A step whose last characters may be one token with the separator after them."""
+        followed = (self._whole(problem, [*steps, step]) for step in _BEGINNINGS[:2])
+        stays = max(start, len(_common([whole, *followed])))
+        return StepTokens(whole[start:stays], whole[stays:])
 
     def _by_itself(self, steps: Sequence[str]) -> list[int]:
         marker = [] if self.marker is None else [self.marker]
@@ -181,8 +214,10 @@ def _softmax_first(pair: np.ndarray) -> np.ndarray:
     return 1.0 / (1.0 + np.exp(np.clip(difference, -700, 700)))
 
 
-def _all_equal(tokens: Sequence[int]) -> bool:
-    return len(set(tokens)) == 1
+def _common(texts: Iterable[Sequence[int]]) -> list[int]:
+    """The tokens that all begin with."""
+    columns = zip(*texts, strict=False)
+    return [column[0] for column in takewhile(lambda column: len(set(column)) == 1, columns)]
 
 
 def bind(

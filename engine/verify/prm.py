@@ -1,8 +1,9 @@
 """Incremental scoring with a PRM: its own KV tree, fed only what is new.
 
 A step's score depends on nothing after its marker, so a path is scored by appending the new step
-to the cache of its parent. Steps with equal beginnings share their cells: a batch is laid out as a
-tree of tokens, and no token of it is computed twice.
+to the cache of its parent. Where the end of a step would become another token with what follows,
+it is read on a path of its own, and the next step goes on before it. Steps with equal beginnings
+share their cells: a batch is laid out as a tree of tokens, and no token of it is computed twice.
 """
 
 from __future__ import annotations
@@ -28,10 +29,16 @@ class Judged:
     steps: tuple[str, ...]
     """The path's steps up to this one."""
     stem: Stem
+    place: Stem
+    """Its score is read at the end of this: of `stem`, or of a tail that nothing is built on."""
     score: float | None = None
     users: int = 0
     """Nodes of the search that stand on this step; equal siblings share it."""
     children: dict[str, Judged] = field(default_factory=dict)
+
+    @property
+    def has_tail(self) -> bool:
+        return self.place is not self.stem
 
     def scores_since(self, ancestor: Judged) -> tuple[float, ...]:
         """Scores of the steps after `ancestor`, down to this one."""
@@ -44,11 +51,24 @@ class Judged:
         return tuple(reversed(scores))
 
 
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """A path to be computed as far as `end`, which is the stem or the place of a step."""
+
+    judged: Judged
+    end: Stem
+
+    @property
+    def kept(self) -> bool:
+        """Later steps go on from here."""
+        return self.end is self.judged.stem
+
+
 @dataclass(eq=False, slots=True)
 class _Leaf:
     """A new path to be computed: tokens after the nearest computed stem."""
 
-    judged: Judged
+    goal: _Goal
     base: Stem | None
     path: int
     tokens: list[int]
@@ -79,7 +99,8 @@ class Prm:
         self._problem = problem
         self._whole_paths = whole_paths
         self._tree = cache or KvTree(model)
-        self.root = Judged(None, (), Stem(None, tuple(format.opening(problem))), users=1)
+        opening = Stem(None, tuple(format.opening(problem)))
+        self.root = Judged(None, (), opening, opening, users=1)
         self.fed_tokens = 0
         """Tokens computed so far."""
 
@@ -96,12 +117,13 @@ class Prm:
         fresh: list[Judged] = []
         results = [self._grow(parent, steps, fresh) for parent, steps in requests]
         if self._whole_paths:
-            self._read_again(results)
+            self._read_again(fresh, results)
             return results
         inner = {id(judged.parent) for judged in fresh}
-        tips = [judged for judged in fresh if id(judged) not in inner]
-        while tips:
-            tips = tips[self._compute(tips) :]
+        goals = [_Goal(judged, judged.stem) for judged in fresh if id(judged) not in inner]
+        goals += [_Goal(judged, judged.place) for judged in fresh if judged.has_tail]
+        while goals:
+            goals = goals[self._compute(goals) :]
         for judged in results:
             judged.users += 1
         return results
@@ -135,7 +157,7 @@ class Prm:
             branches: dict = {}
             for child in judged.children.values():
                 level = branches
-                for token in child.stem.tokens:
+                for token in child.place.tail(judged.stem.end):
                     if token not in level:
                         level[token] = {}
                         count += 1
@@ -148,32 +170,36 @@ class Prm:
             child = parent.children.get(step)
             if child is None:
                 path = (*parent.steps, step)
-                tokens = self._format.step(self._problem, path, parent.stem.tail(0))
-                child = Judged(parent, path, Stem(parent.stem, tuple(tokens)))
+                found = self._format.step(self._problem, path, parent.stem.tail(0))
+                stem = Stem(parent.stem, tuple(found.tokens))
+                place = Stem(stem, tuple(found.tail)) if found.tail else stem
+                child = Judged(parent, path, stem, place)
                 parent.children[step] = child
                 fresh.append(child)
             parent = child
         return parent
 
-    def _compute(self, tips: Sequence[Judged]) -> int:
-        """Compute as many of the tips as fit at once; returns how many."""
-        if any(self._tree.nearest(judged.stem) is None for judged in tips):
+    def _compute(self, goals: Sequence[_Goal]) -> int:
+        """Compute as many of the goals as fit at once; returns how many."""
+        if any(self._tree.nearest(goal.end) is None for goal in goals):
             self._compute_opening()
         leaves: list[_Leaf] = []
         groups: dict[int, list[_Leaf]] = defaultdict(list)
+        counted: set[tuple[int, int]] = set()
         cells = 0
-        for judged in tips:
-            leaf = self._prepare(judged)
+        for goal in goals:
+            # For a tail nothing is given up: later there are paths again.
+            leaf = self._prepare(goal, evict=goal.kept or not leaves)
             if leaf is None:
                 break
-            cells += len(leaf.tokens)
+            cells += _new_cells(leaf, counted)
             if not self._tree.make_room(cells):
                 self._tree.drop(leaf.path)
                 break
             leaves.append(leaf)
             groups[id(leaf.base)].append(leaf)
         if not leaves:
-            raise self._too_long(tips[0])
+            raise self._too_long(goals[0])
         spans: list[Span] = []
         marked: list[list[Judged]] = []
         for group in groups.values():
@@ -184,20 +210,25 @@ class Prm:
             for judged in steps:
                 judged.score = float(score)
         for leaf in leaves:
-            self._tree.settle(leaf.path, leaf.judged.stem)
+            if leaf.goal.kept:
+                self._tree.settle(leaf.path, leaf.goal.end)
+            else:
+                self._tree.drop(leaf.path)
         return len(leaves)
 
-    def _read_again(self, paths: Sequence[Judged]) -> None:
+    def _read_again(self, fresh: Sequence[Judged], paths: Sequence[Judged]) -> None:
         """Compute every path from its beginning, whatever was computed of it before."""
-        left = list(paths)
+        last = {id(judged) for judged in paths}
+        between = [judged for judged in fresh if judged.has_tail and id(judged) not in last]
+        left = [_Goal(judged, judged.place) for judged in (*between, *paths)]
         while left:
             leaves: list[_Leaf] = []
             cells = 0
-            for judged in left:
-                cells += judged.stem.end
+            for goal in left:
+                cells += goal.end.end
                 if leaves and not self._tree.make_room(cells):
                     break
-                if cells > self.model.capacity or (leaf := self._prepare(judged)) is None:
+                if cells > self.model.capacity or (leaf := self._prepare(goal)) is None:
                     break
                 leaves.append(leaf)
             if not leaves:
@@ -210,10 +241,10 @@ class Prm:
                 self._tree.drop(leaf.path)
             left = left[len(leaves) :]
 
-    def _too_long(self, judged: Judged) -> EngineError:
+    def _too_long(self, goal: _Goal) -> EngineError:
         return EngineError(
             Trouble.USAGE,
-            f"A solution of {judged.stem.end:,} tokens is longer than the verifier's cache "
+            f"A solution of {goal.end.end:,} tokens is longer than the verifier's cache "
             f"of {self.model.capacity:,}.",
             "Use a larger --context, or a smaller --max-steps.",
         )
@@ -230,23 +261,40 @@ class Prm:
             self._tree.settle(path, stem)
 
     def _scores(self, spans: Sequence[Span]) -> np.ndarray:
+        if not spans:
+            return np.empty(0)
         self.fed_tokens += sum(len(span.tokens) for span in spans)
         return self._format.scores(self.model, spans)
 
-    def _prepare(self, judged: Judged) -> _Leaf | None:
-        base = self._tree.nearest(judged.stem)
-        claimed = self._tree.claim(judged.stem)
+    def _prepare(self, goal: _Goal, *, evict: bool = True) -> _Leaf | None:
+        base = self._tree.nearest(goal.end)
+        claimed = self._tree.claim(goal.end, evict=evict)
         if claimed is None:
             return None
         path, tokens = claimed
-        start = judged.stem.end - len(tokens)
+        start = goal.end.end - len(tokens)
         marks: dict[int, Judged] = {}
-        step: Judged | None = judged
-        while step is not None and step.parent is not None and step.stem.end > start:
-            if step.score is None or self._whole_paths:
-                marks[step.stem.end - 1 - start] = step
+        step: Judged | None = goal.judged
+        end = goal.end
+        while step is not None and step.parent is not None and end.end > start:
+            if step.place is end and (step.score is None or self._whole_paths):
+                marks[end.end - 1 - start] = step
             step = step.parent
-        return _Leaf(judged, base, path, tokens, marks)
+            end = step.stem
+        return _Leaf(goal, base, path, tokens, marks)
+
+
+def _new_cells(leaf: _Leaf, counted: set[tuple[int, int]]) -> int:
+    """Cells that a path takes beyond those of the stems already `counted` for others."""
+    cells = 0
+    start = leaf.goal.end.end - len(leaf.tokens)
+    stem: Stem | None = leaf.goal.end
+    while stem is not None and stem.end > start:
+        if (id(leaf.base), id(stem)) not in counted:
+            counted.add((id(leaf.base), id(stem)))
+            cells += stem.end - max(stem.start, start)
+        stem = stem.parent
+    return cells
 
 
 def _share(leaves: list[_Leaf], start: int) -> Iterator[tuple[Span, list[list[Judged]]]]:

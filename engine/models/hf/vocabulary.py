@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from functools import cache
 from typing import Any
@@ -31,7 +30,7 @@ class HfVocabulary:
         added = self._backend.get_added_tokens_decoder()
         self._special = {token for token, about in added.items() if about.special}
         self._written = {t: about.content for t, about in added.items() if not about.special}
-        self._byte_level = "ByteLevel" in json.dumps(json.loads(self._backend.to_str())["decoder"])
+        self._byte_level = "ByteLevel" in str(self._backend.decoder)
         known = (self._backend.token_to_id(name) for name in _ENDS)
         self._ends = ends | {token for token in known if token is not None}
         self.bos: str = tokenizer.bos_token or ""

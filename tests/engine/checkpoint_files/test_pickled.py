@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,47 @@ def test_a_pickle_cut_short_is_refused(tmp_path: Path, size: int) -> None:
     path.write_bytes(path.read_bytes()[:size])
     with pytest.raises(EngineError, match=r"a\.bin is (cut short or damaged|refused)"):
         open_pickle(path)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_pickle_with_bytes_changed_is_refused_or_read(tmp_path: Path, seed: int) -> None:
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "a.bin"
+    chance = random.Random(seed)
+    for zipped in (True, False):
+        torch.save(
+            {"a": torch.ones(8), "b": torch.ones(2, 3)}, path, _use_new_zipfile_serialization=zipped
+        )
+        whole = path.read_bytes()
+        for _ in range(60):
+            broken = bytearray(whole)
+            for _ in range(chance.randrange(1, 4)):
+                broken[chance.randrange(len(broken))] = chance.randrange(256)
+            path.write_bytes(broken)
+            with suppress(EngineError):
+                for tensor in open_pickle(path).values():
+                    values(tensor)
+
+
+@pytest.mark.parametrize("content", [b"version https://git-lfs.github.com/spec/v1\n", b"<html>"])
+def test_what_stands_for_a_file_is_not_taken_for_code_alone(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.bin").write_bytes(content)
+    with pytest.raises(EngineError, match=r"a\.bin is (cut short or )?(refused: it is )?damaged"):
+        open_pickle(tmp_path / "a.bin")
+
+
+@pytest.mark.parametrize("kind", ["sparse", "meta", "complex", "whole numbers"])
+def test_tensors_that_are_no_plain_weights_are_refused(tmp_path: Path, kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    tensor = {
+        "sparse": lambda: torch.eye(3).to_sparse(),
+        "meta": lambda: torch.empty(3, 3, device="meta"),
+        "complex": lambda: torch.ones(3, 3, dtype=torch.complex64),
+        "whole numbers": lambda: torch.ones(3, 3, dtype=torch.int64),
+    }[kind]()
+    torch.save({"a": tensor}, tmp_path / "a.bin")
+    with pytest.raises(EngineError, match=r"The tensor a of a\.bin is of type .* no plain weights"):
+        values(open_pickle(tmp_path / "a.bin")["a"])
 
 
 def test_without_torch_a_pickle_is_refused_with_two_ways_out(

@@ -1,6 +1,8 @@
 """Tokenizer files with the splitting rules and the ids of published models.
 
-Only a few hundred tokens are ever reached; the others fill the places between the real ids.
+Only the few hundred tokens that are ever reached are there, at their real ids. The special ones are
+in the vocabulary too, where published files have full ones below them: without, they would be given
+the ids after the last.
 """
 
 from __future__ import annotations
@@ -139,7 +141,9 @@ def _byte_level(plan: _ByteLevel) -> dict[str, Any]:
     merges = [*_newlines(texts), *_learn(backend, alphabet)]
     tokens = _place(alphabet + ["".join(pair) for pair in merges], texts, plan.size, start=0)
     backend.model = models.BPE(
-        vocab=tokens, merges=list(dict.fromkeys(merges)), ignore_merges=plan.whole_words
+        vocab=tokens | dict(plan.special),
+        merges=list(dict.fromkeys(merges)),
+        ignore_merges=plan.whole_words,
     )
     return _finished(backend, plan.special, plan.bos)
 
@@ -168,14 +172,13 @@ def _learn(backend: Tokenizer, alphabet: list[str]) -> list[tuple[str, str]]:
 
 
 def _place(names: list[str], fixed: Mapping[str, int], size: int, start: int) -> dict[str, int]:
-    """Ids for `names` in order, from `start` and around those `fixed`; fillers up to `size`."""
+    """Ids for `names` in order, from `start` and around those `fixed`, below `size`."""
     taken = set(fixed.values())
     free = (token for token in range(start, size) if token not in taken)
     tokens = dict(fixed)
     for name in names:
         if name not in tokens:
             tokens[name] = next(free)
-    tokens |= {f"¦{token}": token for token in free}  # no text has these bytes
     return tokens
 
 

@@ -27,7 +27,10 @@ _SYSTEM = "Please reason step by step, and put your final answer within \\boxed{
 def whole_path_scores(
     family: Family, folder: Path, problem: str, steps: Sequence[str]
 ) -> list[float]:
-    """One score a step (one in all for ReasonFlux 1.5B), from a single pass over everything."""
+    """One score a step, from a single pass over everything.
+
+    ReasonFlux 1.5B scores a text as a whole and so needs a pass for each step.
+    """
     tokenizer = _tokenizer(folder)
     with torch.inference_mode():
         match family:
@@ -121,10 +124,13 @@ def _trl(folder: Path, tokenizer: Any, problem: str, steps: Sequence[str]) -> li
 
 def _reasonflux(folder: Path, tokenizer: Any, problem: str, steps: Sequence[str]) -> list[float]:
     weights = _weights(folder / "reward_head.pt")
-    ids = torch.tensor([tokenizer.encode(problem + "\n\n".join(steps))])
-    hidden = _body(folder)(ids).last_hidden_state[0, -1]
-    head = hidden @ weights["weight"][0].float() + weights["bias"][0].float()
-    return [head.sigmoid().item()]
+    scores: list[float] = []
+    for count in range(1, len(steps) + 1):
+        ids = torch.tensor([tokenizer.encode(problem + "\n\n".join(steps[:count]))])
+        hidden = _body(folder)(ids).last_hidden_state[0, -1]
+        head = hidden @ weights["weight"][0].float() + weights["bias"][0].float()
+        scores.append(head.sigmoid().item())
+    return scores
 
 
 # A test asks for many paths of one checkpoint.

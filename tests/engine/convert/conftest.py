@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.convert.converting import converted
+from engine.protocol.conversion import BodyType
+from tests.engine.convert.converting import Bodies, converted
 
 if TYPE_CHECKING:
     from tests.engine.checkpoints import Family
 
 
 @pytest.fixture(scope="session")
-def body(
-    checkpoint: Callable[[Family], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[Family], Path]:
-    """The GGUF file made from a family's checkpoint, in 16 bits."""
+def body(checkpoint: Callable[[Family], Path], tmp_path_factory: pytest.TempPathFactory) -> Bodies:
+    """The GGUF file made from a family's checkpoint, in 16 bits unless told otherwise."""
 
     @cache
-    def made(family: Family) -> Path:
+    def made(family: Family, kind: BodyType = "f16") -> Path:
         out = tmp_path_factory.mktemp("converted") / f"{family}.gguf"
-        format = None if family == "generator" else family
-        converted(checkpoint(family), out, format=format)
+        format = None if family in ("generator", "qwen2.5-math-prm") else family
+        converted(checkpoint(family), out, kind, format=format)
         return out
 
     return made

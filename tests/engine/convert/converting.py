@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from engine.convert.convert import convert
 from engine.protocol.conversion import BodyType, Convert, Converted, Converting
+
+if TYPE_CHECKING:
+    from tests.engine.checkpoints import Family
+
+
+class Bodies(Protocol):
+    """Gives the file made from a family's checkpoint, made once in a session."""
+
+    def __call__(self, family: Family, kind: BodyType = "f16") -> Path: ...
 
 
 def converted(

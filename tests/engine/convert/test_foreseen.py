@@ -11,7 +11,7 @@ import pytest
 from engine.memory.estimate import facts
 from engine.memory.foresee import foresee
 from engine.models.gguf import read_header
-from tests.engine.convert.converting import converted
+from tests.engine.convert.converting import Bodies
 
 if TYPE_CHECKING:
     from tests.engine.checkpoints import Family
@@ -21,10 +21,9 @@ FAMILIES: tuple[Family, ...] = ("qwen2.5-math-prm", "rlhflow")
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_shape_and_size_are_foreseen(
-    checkpoint: Callable[[Family], Path], tmp_path: Path, family: Family
+    checkpoint: Callable[[Family], Path], body: Bodies, family: Family
 ) -> None:
-    folder, out = checkpoint(family), tmp_path / "x.gguf"
-    converted(folder, out, "q8_0", format=family)
+    folder, out = checkpoint(family), body(family, "q8_0")
     header = read_header(out)
     made = facts(header, out.stat().st_size)
     headed = family == "qwen2.5-math-prm"

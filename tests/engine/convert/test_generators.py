@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import llama_cpp
 import pytest
 
+from tests.engine.convert.converting import Bodies
+
 if TYPE_CHECKING:
     from tests.engine.checkpoints import Family
 
@@ -28,7 +30,7 @@ TIE = 0.05
     ],
 )
 def test_greedy_text_is_that_of_the_checkpoint(
-    family: Family, body: Callable[[Family], Path], checkpoint: Callable[[Family], Path]
+    family: Family, body: Bodies, checkpoint: Callable[[Family], Path]
 ) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -20,17 +20,18 @@ from engine.protocol import (
     Trouble,
 )
 from engine.verify.heads import head_beside
+from tests.engine.convert.converting import Bodies
 from tests.engine.convert.test_parity import PROBLEM, STEPS, TOLERANCE
 
 if TYPE_CHECKING:
     from tests.engine.checkpoints import Family
 
 pytestmark = pytest.mark.asyncio
-Bodies = Callable[["Family"], Path]
+Checkpoints = Callable[["Family"], Path]
 
 
 async def test_a_verifier_with_a_head_scores_and_guides_in_one_worker(
-    body: Bodies, checkpoint: Bodies
+    body: Bodies, checkpoint: Checkpoints
 ) -> None:
     from tests.engine.checkpoints import whole_path_scores
 

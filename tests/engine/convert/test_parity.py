@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.verify.prm import Prm
+from tests.engine.convert.converting import Bodies
 from tests.engine.verify.on_llama import verifier
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ STEPS = (
 )
 WRONG = ("He buys 7 more, so he has 12 + 7 = 20 apples.", "The answer is: \\boxed{20}.")
 
-Bodies = Callable[["Family"], Path]
+Checkpoints = Callable[["Family"], Path]
 
 
 def grown(prm: Prm, *paths: Sequence[str]) -> list[tuple[float, ...]]:
@@ -38,10 +39,19 @@ def grown(prm: Prm, *paths: Sequence[str]) -> list[tuple[float, ...]]:
 
 
 @pytest.mark.parametrize(
-    "family", ["math-shepherd", "rlhflow", "versaprm", "skywork", "qwen2.5-math-prm", "trl"]
+    "family",
+    [
+        "math-shepherd",
+        "rlhflow",
+        "versaprm",
+        "skywork",
+        "qwen2.5-math-prm",
+        "trl",
+        "reasonflux-1.5b",
+    ],
 )
 def test_scores_of_a_tree_grown_step_by_step_are_those_of_the_checkpoint(
-    family: Family, body: Bodies, checkpoint: Bodies
+    family: Family, body: Bodies, checkpoint: Checkpoints
 ) -> None:
     from tests.engine.checkpoints import whole_path_scores
 
@@ -56,18 +66,8 @@ def test_scores_of_a_tree_grown_step_by_step_are_those_of_the_checkpoint(
     assert found[0] != found[1]
 
 
-def test_a_score_for_all_there_is_equals_the_checkpoints(body: Bodies, checkpoint: Bodies) -> None:
-    from tests.engine.checkpoints import whole_path_scores
-
-    family = "reasonflux-1.5b"
-    expected = whole_path_scores(family, checkpoint(family), PROBLEM, STEPS)
-    with verifier(body(family), PROBLEM) as prm:
-        assert grown(prm, ["\n\n".join(STEPS)])[0] == pytest.approx(expected, abs=TOLERANCE)
-        assert len(grown(prm, STEPS)[0]) == len(STEPS)
-
-
 def test_skywork_counts_each_line_of_a_step_and_gives_the_last_ones_score(
-    body: Bodies, checkpoint: Bodies
+    body: Bodies, checkpoint: Checkpoints
 ) -> None:
     from tests.engine.checkpoints import whole_path_scores
 

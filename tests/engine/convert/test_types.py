@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import gguf
 import pytest
@@ -13,11 +11,8 @@ from engine import seedling
 from engine.models.gguf import read_header
 from engine.protocol.conversion import BodyType, Converting
 from engine.seedling.checkpoint import write_checkpoint
-from engine.verify.heads import head_of
-from tests.engine.convert.converting import converted
-
-if TYPE_CHECKING:
-    from tests.engine.checkpoints import Family
+from engine.verify.heads import head_beside, head_of
+from tests.engine.convert.converting import Bodies, converted
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +46,13 @@ def test_a_body_has_the_type_that_was_asked_for(
     assert all(0 <= message.done <= 1 for message in told)
 
 
-def test_a_head_lies_beside_its_body_and_is_found_by_it(
-    checkpoint: Callable[[Family], Path], tmp_path: Path
-) -> None:
-    out = tmp_path / "prm.gguf"
-    done = converted(checkpoint("qwen2.5-math-prm"), out, "q8_0")
-    assert done.format == "qwen2.5-math-prm"
-    assert done.head == str(tmp_path / "prm.head.safetensors")
+def test_a_head_lies_beside_its_body_and_is_found_by_it(body: Bodies) -> None:
+    out = body("qwen2.5-math-prm", "q8_0")
+    header = read_header(out)
+    assert header.text("sapwood.prm.format") == "qwen2.5-math-prm"
+    assert sorted(out.parent.iterdir()) == [out, head_beside(out)]
     assert head_of(out).width == 64
-    assert "output.weight" not in {tensor.name for tensor in read_header(out).tensors}
+    assert "output.weight" not in {tensor.name for tensor in header.tensors}
 
 
 @pytest.mark.parametrize("role", ["generator", "verifier"])

@@ -45,7 +45,7 @@ def fed(format: BoundFormat, problem: str, steps: Sequence[str]) -> list[list[in
     parts = [format.opening(problem)]
     for count in range(1, len(steps) + 1):
         before = [token for part in parts for token in part]
-        parts.append(format.step(problem, steps[:count], before))
+        parts.append(format.step(problem, steps[:count], before).tokens)
     return parts
 
 
@@ -110,6 +110,26 @@ def test_reasonflux_reads_at_the_last_token_of_what_there_is() -> None:
     parts = fed(format, "1 plus 1?", ["One", "Two", ""])
     assert [QWEN.text(part) for part in parts] == ["1 plus 1?", "One", "«\n\n»Two", "«\n\n»"]
     assert fed(format, "1 plus 1?", [""])[1] == [198]
+
+
+@pytest.mark.parametrize("steps", [["One.", "Two.", "Three"], ["One.", ".", "."], ["1.\n\n2."]])
+def test_reasonflux_reads_each_step_in_the_tokens_of_the_text_that_ends_with_it(
+    steps: list[str],
+) -> None:
+    format = bound("reasonflux-1.5b", QWEN, NO_TEMPLATE)
+    before = format.opening("1 plus 1?")
+    for count in range(1, len(steps) + 1):
+        found = format.step("1 plus 1?", steps[:count], before)
+        text = "1 plus 1?" + "\n\n".join(steps[:count])
+        assert before + found.tokens + found.tail == QWEN.tokenize(text)
+        assert QWEN.text(found.tail) == ("." if text[-1] == "." else "")
+        before += found.tokens
+
+
+def test_an_opening_leaves_out_what_may_be_one_token_with_a_step() -> None:
+    merging = FakeVocabulary({"?**": 7, "\n": 198}, {})
+    format = bound("reasonflux-1.5b", merging, NO_TEMPLATE)
+    assert merging.text(format.opening("Why?")) == "Why"
 
 
 @pytest.mark.parametrize("name", ["qwen2.5-math-prm", "reasonflux", "skywork"])

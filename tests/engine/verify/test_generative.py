@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from engine.models.chat import ChatTemplate
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.verify.generative import Critic, CritiqueFormat, Judgement, Solution
 from tests.engine.real_models import opened
+from tests.engine.verify.fakes import FakeVocabulary
 
 PROBLEM = "Tom has 12 apples. He buys 7 more apples. How many apples does he have?"
 RIGHT = Solution((0,), ("He buys 7 more, so he has 12 + 7 = 19 apples.", "The answer is 19."))
@@ -184,6 +186,48 @@ def test_what_the_model_ends_itself_is_not_ended_again(
     critique = text(model, model.finished[0]).rpartition("assistant\n")[2]
     assert critique.count(".") == 1
     assert critique.endswith(".")
+
+
+class Writing:
+    """A token model that writes one text whatever it reads, and finds it good."""
+
+    name, max_paths, capacity, trained_context, used = "writing", 3, 4000, 4000, 0
+
+    def __init__(self, text: str) -> None:
+        self.vocabulary = FakeVocabulary({"Yes": 1, "No": 2}, {})
+        self.next = iter(self.vocabulary.tokenize(text))
+
+    def reset(self) -> None: ...
+
+    def fork(self, source: int, target: int) -> None: ...
+
+    def drop(self, path: int) -> None: ...
+
+    def length(self, path: int) -> int:
+        return 0
+
+    def forward(self, spans: Sequence[Span], columns: Sequence[int] | None = None) -> np.ndarray:
+        rows = np.full((sum(len(span.wanted) for span in spans), 120_000), -50, np.float32)
+        rows[:, [next(self.next, 1) for _ in rows]] = 50
+        return rows
+
+
+def test_code_in_a_critique_is_text_and_is_not_run(tmp_path: Path) -> None:
+    proof = tmp_path / "proof"
+    code = f"<verify>\n```python\nimport os\nos.mkdir({str(proof)!r})\n```\n</verify>\n</analyze>\n"
+    critic = Critic(
+        cast(TokenModel, Writing(code)),
+        ChatTemplate("{{ messages[-1]['content'] }}"),
+        FORMATS["genprm"],
+        PROBLEM,
+        seed=3,
+        budget=500,
+        context=4000,
+    )
+    (*_, (found,)) = critic.judge([Solution((0,), RIGHT.steps[:1])])
+    assert found.scores == pytest.approx((1.0,))
+    assert critic.fed_tokens > len(code)
+    assert not proof.exists()
 
 
 def test_no_solutions_give_no_judgements(model: Recorded, template: ChatTemplate) -> None:

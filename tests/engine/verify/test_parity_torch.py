@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -43,7 +44,9 @@ FORMATS: dict[Family, str] = {
 }
 HEAD = Head("any", (), {})
 
-Open = Callable[[Family], Prm]
+
+class Open(Protocol):
+    def __call__(self, family: Family, paths: int = 64, *, whole_paths: bool = False) -> Prm: ...
 
 
 @pytest.fixture(scope="module")
@@ -54,29 +57,26 @@ def verifier(checkpoint: Callable[[Family], Path]) -> Open:
     def weights(family: Family) -> HfWeights:
         return HfWeights(checkpoint(family), device="cpu", threads=1)
 
-    def opened(family: Family) -> Prm:
+    def opened(family: Family, paths: int = 64, *, whole_paths: bool = False) -> Prm:
         loaded = weights(family)
-        model = HfModel(loaded, capacity=2048, paths=64, stop=StopSignal())
+        model = HfModel(loaded, capacity=2048, paths=paths, stop=StopSignal())
         format = catalogue.load().format(FORMATS[family])
         head = None
         if format.head:
             files = open_checkpoint(checkpoint(family))
             tensors = open_files([files.head_file]) if files.head_file else files.tensors
             head = find_head(tensors, family)
-        return Prm(model, bind(format, loaded.vocabulary, loaded.template, head), PROBLEM)
+        bound = bind(format, loaded.vocabulary, loaded.template, head)
+        return Prm(model, bound, PROBLEM, whole_paths=whole_paths)
 
     return opened
 
 
-def grown(verifier: Prm, family: Family) -> list[Judged]:
+def grown(verifier: Prm) -> list[Judged]:
     """The leaves of a tree of three rounds, in which every second node goes on."""
-    # Without a marker, a full stop becomes one token with the line ends of a step after it, and
-    # what was scored step by step keeps it apart.
-    end = "." if family == "reasonflux-1.5b" else ""
     parents = [verifier.root]
     leaves: list[Judged] = []
-    for texts in (FIRST, SECOND, LAST):
-        steps = [text.removesuffix(end) for text in texts]
+    for steps in (FIRST, SECOND, LAST):
         judged = verifier.score([(parent, [step]) for parent in parents for step in steps])
         parents = judged[::2]
         leaves += judged[1::2]
@@ -88,17 +88,38 @@ def test_scores_over_a_tree_are_those_of_each_whole_path(
     family: Family, verifier: Open, checkpoint: Callable[[Family], Path]
 ) -> None:
     prm = verifier(family)
-    leaves = grown(prm, family)
+    leaves = grown(prm)
     assert prm.fed_tokens == prm.unique_tokens()
     last: set[float] = set()
     for leaf in leaves:
         expected = whole_path_scores(family, checkpoint(family), PROBLEM, leaf.steps)
         scores = leaf.scores_since(prm.root)
-        if family == "reasonflux-1.5b":  # which has one score, for all there is
-            scores = scores[-1:]
         assert scores == pytest.approx(expected, abs=TOLERANCE)
         last.add(round(scores[-1], 4))
     assert len(last) > len(leaves) / 2
+
+
+@pytest.mark.parametrize("paths", [2, 3, 8])
+def test_a_step_whose_end_is_read_apart_needs_no_path_more(paths: int, verifier: Open) -> None:
+    many, few = (verifier("reasonflux-1.5b", count) for count in (64, paths))
+    for leaf, same in zip(grown(many), grown(few), strict=True):
+        found = same.scores_since(few.root)
+        assert found == pytest.approx(leaf.scores_since(many.root), abs=TOLERANCE)
+
+
+def test_several_steps_at_once_have_their_ends_read_apart(verifier: Open) -> None:
+    steps = (FIRST[0], SECOND[0], LAST[0])
+    scores: list[tuple[float, ...]] = []
+    for whole_paths in (False, True):
+        prm = verifier("reasonflux-1.5b", whole_paths=whole_paths)
+        (judged,) = prm.score([(prm.root, steps)])
+        scores.append(judged.scores_since(prm.root))
+        judged = prm.root
+        for step in steps:
+            (judged,) = prm.score([(judged, [step])])
+        scores.append(judged.scores_since(prm.root))
+    for found in scores[1:]:
+        assert found == pytest.approx(scores[0], abs=TOLERANCE)
 
 
 @pytest.mark.parametrize("family", FORMATS)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+import numpy as np
 import pytest
+from gguf import GGUFReader
 
-from engine import catalogue
+from engine import catalogue, seedling
 from engine.errors import EngineError
 from engine.models.chat import ChatTemplate
 from engine.models.llama import LlamaModel, LlamaWeights
@@ -175,3 +179,18 @@ def test_a_solution_longer_than_the_cache_is_told(seedling_verifier: LlamaWeight
         verifier = prm(small)
         with pytest.raises(EngineError, match="longer than the verifier's cache of 256"):
             verifier.score([(verifier.root, STEPS * 6)])
+
+
+def test_a_verifier_whose_weights_are_no_numbers_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "x.gguf"
+    shutil.copy(seedling.verifier_path(), path)
+    norm = next(t for t in GGUFReader(path).tensors if t.name == "output_norm.weight")
+    with path.open("r+b") as file:
+        file.seek(norm.data_offset)
+        file.write(np.full(norm.data.shape, np.nan, np.float32).tobytes())
+    weights = LlamaWeights(path)
+    with opened(weights, capacity=256, paths=4, outputs=64) as model:
+        verifier = prm(model)
+        with pytest.raises(EngineError, match="gives scores that are no numbers"):
+            verifier.score([(verifier.root, STEPS[:1])])
+    weights.close()
