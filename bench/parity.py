@@ -179,8 +179,8 @@ def main() -> None:
     rows: list[list[object]] = []
     with tempfile.TemporaryDirectory() as folder:
         for family in options.families:
-            print(family, file=sys.stderr)
             rows.append(compare(family, Path(folder), asked))
+            print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
     title = "Scores against transformers: largest difference (mean difference)"
     print(markdown(title, ["family", "scores", "spread", "torch", *_KINDS], rows))
 

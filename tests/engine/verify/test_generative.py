@@ -214,7 +214,7 @@ class Writing:
 
 def test_code_in_a_critique_is_text_and_is_not_run(tmp_path: Path) -> None:
     proof = tmp_path / "proof"
-    code = f"<verify>\n```python\nimport os\nos.mkdir({str(proof)!r})\n```\n</verify>\n</analyze>\n"
+    code = f"```python\nimport os\nos.mkdir({str(proof)!r})\n```\n</analyze>"
     critic = Critic(
         cast(TokenModel, Writing(code)),
         ChatTemplate("{{ messages[-1]['content'] }}"),
