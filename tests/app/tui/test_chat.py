@@ -8,7 +8,9 @@ import pytest
 from textual import events
 from textual.widgets import Input
 
-from app.tui.turn import Standing
+from app.tui.conversation import Conversation
+from app.tui.effort import Effort, Models
+from app.tui.turn import Standing, Turn
 from app.tui.widgets.composer import Composer
 from app.tui.widgets.turn_block import TurnBlock
 from engine.protocol import AnyEvent, Phase, RunStarted, Trouble
@@ -201,8 +203,17 @@ async def test_an_engine_that_breaks_does_not_break_the_app() -> None:
 
 
 async def test_a_long_conversation_keeps_few_widgets_and_shows_the_rest_on_demand() -> None:
+    requests = [Models().request(f"question {n}", Effort.QUICK) for n in range(19)]
+    earlier = [Turn(request, Effort.QUICK) for request in requests]
+    conversation = Conversation()
+    for turn, before in zip(earlier, [None, *earlier], strict=False):
+        turn.stop()
+        turn.take()
+        conversation.add(turn, before)
     async with running() as driver:
-        for number in range(25):
+        driver.app.chat._reopen(conversation)
+        await driver.until(lambda: len(driver.transcript.turns) == 19)
+        for number in range(19, 25):
             await driver.app.chat.ask(f"question {number}")
         await driver.until(lambda: all(turn.view.ended for turn in driver.transcript.turns))
         assert len(list(driver.transcript.walk_children())) <= 200
