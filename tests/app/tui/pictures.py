@@ -21,8 +21,11 @@ def as_styles(app: App[None]) -> str:
     letters: dict[str, str] = {}
     rows = []
     for strip in app.screen._compositor.render_strips():
-        styles = [_words(s.style) for s in strip for _ in s.text]
-        runs = [(words, len(list(run))) for words, run in groupby(styles)]
+        segments = [(_words(s.style), len(s.text)) for s in strip if s.text]
+        runs = [
+            (words, sum(length for _, length in run))
+            for words, run in groupby(segments, key=lambda segment: segment[0])
+        ]
         for words, _ in runs:
             letters.setdefault(words, ascii_letters[len(letters)])
         rows.append(" ".join(f"{count}{letters[words]}" for words, count in runs))
