@@ -33,6 +33,7 @@ PHASES: list[list[AnyEvent]] = [
     numbered([*beginning(), Phase(name="prefill", model="Seedling")]),
     numbered([*beginning(), *first_round()]),
     numbered([*beginning(), *first_round(), *second_round(), Phase(name="checking")]),
+    numbered([*beginning(), *first_round(), *second_round(), Phase(name="judging")]),
 ]
 
 
@@ -98,7 +99,9 @@ async def test_the_next_question_waits_and_then_has_its_turn() -> None:
         assert [request.problem for request in engine.requests] == ["first", "second"]
 
 
-@pytest.mark.parametrize("script", PHASES, ids=["start", "load", "prompt", "search", "check"])
+@pytest.mark.parametrize(
+    "script", PHASES, ids=["start", "load", "prompt", "search", "check", "judge"]
+)
 async def test_esc_stops_at_once_in_every_phase_and_keeps_what_is_written(
     script: list[AnyEvent],
 ) -> None:
