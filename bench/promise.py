@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> None:
             kept = "yes" if not found.refusal and within(request, found) else "NO"
         broken += kept == "NO"
         rows.append(_row(request, found, kept))
-        print(".", end="", file=sys.stderr, flush=True)
+        print(f"{len(rows)}: {' '.join(rows[-1])}", file=sys.stderr, flush=True)
     print(markdown("Largest resident set under a budget, MiB", _HEADER, rows))
     sys.exit(1 if broken else 0)
 

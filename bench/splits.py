@@ -1,7 +1,7 @@
 """How memory is best split between two caches where it is short: `python -m bench.splits`.
 
 The simulated pairs of `bench.simulate` search in the mode `exact`, with what the models leave of a
-GPU's memory, or a part of it, split in three ways: by the roofline as FastTTS does, in halves, and
+GPU's memory split in three ways: by the roofline as FastTTS does, in halves, and
 with as many cells for both, as the plan does. The engine drafts and shares in all three.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from statistics import fmean
 from unittest.mock import patch
 
@@ -19,12 +18,9 @@ from bench.simulate import MEMORY, TYPICAL, Machine, Memory, devices_and_models,
 from bench.table import markdown
 
 _WAYS: dict[str, Memory] = {"FastTTS": "roofline", "halves": "halves", "equal cells": "tree"}
-_CASES = (
-    ("rtx-3070-ti", "1.5B+7B", 1.0),
-    ("rtx-3070-ti", "7B+1.5B", 1.0),
-    ("rtx-4070-ti", "1.5B+7B", 0.25),
-)
-"""Devices, pairs, and the part of what the models leave that caches get."""
+_DEVICE = "rtx-3070-ti"
+"""The smallest: with 7B models little is left for caches."""
+_PAIRS = ("1.5B+7B", "7B+1.5B")
 _HEADER = ("", "paths held", "latency s", "generator s", "verifier s", "recomputed", "verified")
 
 
@@ -33,12 +29,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--n", type=int, default=64)
     parser.add_argument("--problems", type=int, default=1)
     options = parser.parse_args(arguments)
-    for device, pair, part in _CASES:
-        where = machine(devices_and_models(), device, pair)
+    for pair in _PAIRS:
+        where = machine(devices_and_models(), _DEVICE, pair)
         assert where is not None
-        room = int(where.room * part)
-        rows = list(_rows(replace(where, room=room), options.n, options.problems))
-        title = f"{device}, {pair}, n {options.n}, {room / 2**30:.1f} GiB for both caches"
+        rows = list(_rows(where, options.n, options.problems))
+        title = f"{_DEVICE}, {pair}, n {options.n}, {where.room / 2**30:.1f} GiB for both caches"
         print(markdown(title, _HEADER, rows), flush=True)
 
 
