@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from textual.widgets import OptionList
 
-from app.tui.choices import look
+from app.tui.choices import Offer, look
 from app.tui.costs import Cost, planned
 from app.tui.effort import Effort, Models
 from app.tui.screens.models import ModelsScreen
@@ -22,6 +24,18 @@ from tests.engine.hub.fixtures import FILE, OWNER, hub, in_catalogue
 from tests.engine.hub.loopback import Answer, Hub
 
 __all__ = ["hub"]
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The models screen has but the model that a test is about, since it plans all it has."""
+
+    def look_at_few(now: Models) -> Offer:
+        offer = look(now)
+        mine = tuple(choice for choice in offer.verifiers if choice.title == "mine")
+        return replace(offer, pairs=offer.pairs[:1], generators=(), verifiers=mine)
+
+    monkeypatch.setattr("app.tui.screens.models.look", look_at_few)
 
 
 async def open_models(driver: Driver, title: str) -> OptionList:
@@ -45,7 +59,7 @@ def under_the_cursor(choices: OptionList) -> str:
 
 
 @pytest.mark.asyncio
-async def test_a_model_is_downloaded_and_answers_without_a_restart(hub: Hub) -> None:
+async def test_a_model_is_downloaded_and_answers_without_a_restart(hub: Hub, few: None) -> None:
     in_catalogue("mine", "verifiers")
     async with running(LocalEngine()) as driver:
         choices = await open_models(driver, "mine")
@@ -63,7 +77,7 @@ async def test_a_model_is_downloaded_and_answers_without_a_restart(hub: Hub) -> 
 
 
 @pytest.mark.asyncio
-async def test_a_download_goes_on_behind_and_can_be_stopped(hub: Hub) -> None:
+async def test_a_download_goes_on_behind_and_can_be_stopped(hub: Hub, few: None) -> None:
     in_catalogue("mine", "verifiers")
     async with running() as driver:
         choices = await open_models(driver, "mine")
