@@ -23,14 +23,16 @@ from pathlib import Path
 from statistics import fmean
 
 from bench.equality import Equality
+from bench.scripts import CONTEXT, PROBLEM
 from bench.searches import HOT, Outcome, Pair, opened, solve
-from bench.simulate import CONTEXT, PROBLEM, STEP, machine
+from bench.simulate import machine
 from bench.table import markdown
 from engine import catalogue
 from engine.models.chat import ChatTemplate
 from engine.models.simulated import SimulatedModel
 from engine.models.simulated_clock import Timing, VirtualClock
 from engine.models.simulated_text import BEGIN, Judge, Writer
+from engine.protocol.request import Search
 from engine.scheduling.settings import EXACT, Limits, Mechanisms, Mode
 from engine.seedling.problems import held_out
 from engine.verify.formats import bind
@@ -77,7 +79,7 @@ def simulated(device: str, n: int, seed: int) -> Opening:
             verifier,
             bind(catalogue.load().format("seedling"), verifier.vocabulary, ChatTemplate("")),
             lambda problem: [*words.tokenize(problem), BEGIN],
-            Limits(STEP, CONTEXT),
+            Limits(Search().step_tokens, CONTEXT),
             40,
             lambda: clock.now,
         )
