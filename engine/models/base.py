@@ -134,5 +134,34 @@ class TokenModel(Protocol):
         ...
 
 
+class StatesModel(TokenModel, Protocol):
+    """A token model that also tells what goes on inside it, and can take tokens back."""
+
+    layers: int
+    """How many layers' states `read` gives: all of the model's, or 1 for the last alone."""
+    depth: int
+    """How many layers the model has."""
+    width: int
+    """Values of a hidden state."""
+
+    def read(self, spans: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
+        """Append the spans as `forward` does, and return logits and hidden states.
+
+        Returns:
+            What `forward` would return; and float32 of shape (spans, layers, width): the states
+            after each layer, summed over the tokens of the span. The last layer's are those after
+            the final norm. Both are valid until the next call.
+
+        Raises:
+            Interrupted: a stop was asked for while computing.
+            EngineError: the backend failed.
+        """
+        ...
+
+    def shorten(self, path: int, length: int) -> None:
+        """Let go of what a path holds from position `length` on."""
+        ...
+
+
 class Interrupted(Exception):  # noqa: N818 - it is no error
     """A computation ended early because its stop signal was set."""

@@ -69,6 +69,46 @@ class CellCount:
         self._release(self._tips.pop(path, None))
         return before - self.used
 
+    def shorten(self, path: int, length: int) -> int:
+        """Let go of what a path holds from position `length` on; returns the cells freed."""
+        if length >= self.length(path):
+            return 0
+        tokens = self.tail(path, length)
+        shared = self.length(path) - self._own(path)
+        before = self.used
+        if length >= shared:  # the end of its own tip
+            tip = self._tips[path]
+            del tip.tokens[len(tip.tokens) - len(tokens) :]
+            self.used -= len(tokens)
+        else:
+            self._split(path, length)
+        self._lengths[path] = length
+        return before - self.used
+
+    def _own(self, path: int) -> int:
+        """Tokens at the end of a path that no other holds."""
+        tip = self._tips.get(path)
+        return len(tip.tokens) if tip is not None and tip.holders == 1 else 0
+
+    def _split(self, path: int, length: int) -> None:
+        """End a path inside a segment that others go on from."""
+        old = self._tips.pop(path)
+        segment: _Segment | None = old
+        end = self.length(path)
+        while segment is not None and end - len(segment.tokens) >= length:
+            end -= len(segment.tokens)
+            segment = segment.parent
+        if segment is not None:
+            if end > length:  # cut it in two; what others hold of it keeps its object
+                kept = len(segment.tokens) - (end - length)
+                front = _Segment(segment.parent, segment.tokens[:kept], 1)
+                segment.tokens = segment.tokens[kept:]
+                segment.parent = front
+                segment = front
+            segment.holders += 1
+            self._tips[path] = segment
+        self._release(old)
+
     def runs(self) -> Iterator[tuple[tuple[int, ...], list[int]]]:
         """What to append to an empty cache to get this one: paths and their tokens, in order."""
         runs: dict[int, tuple[_Segment, list[int]]] = {}

@@ -19,6 +19,9 @@ _HOLE = "\ue000{}\ue001"
 """Stands in a rendered conversation for a content that is to be tokenized by itself."""
 _HOLES = re.compile("\ue000(\\d+)\ue001")
 
+INSTRUCTION = "Please reason step by step, and put your final answer within \\boxed{}."
+"""The system message with which problems are solved."""
+
 
 class ChatTemplate:
     """A model's chat template.

@@ -77,8 +77,10 @@ def load_folder(
     return HfWeights(path, device=device, progress=progress)
 
 
-def open_folder(weights: HfWeights, *, capacity: int, paths: int, stop: StopSignal) -> HfModel:
+def open_folder(
+    weights: HfWeights, *, capacity: int, paths: int, stop: StopSignal, all_layers: bool = False
+) -> HfModel:
     """A cache on a checkpoint's weights."""
     from engine.models.hf.model import HfModel
 
-    return HfModel(weights, capacity=capacity, paths=paths, stop=stop)
+    return HfModel(weights, capacity=capacity, paths=paths, stop=stop, all_layers=all_layers)

@@ -20,6 +20,8 @@ from engine.errors import EngineError
 from engine.models import heap, native_log
 from engine.models.base import Interrupted, Span
 from engine.models.cells import CellCount
+from engine.models.layer_states import LayerStates, add_rows
+from engine.models.llama_batch import Batch
 from engine.models.llama_weights import LlamaWeights
 from engine.models.pieces import pieces
 from engine.models.stop import StopSignal
@@ -78,6 +80,7 @@ class LlamaModel:
         batch: tokens one decode may take.
         threads: compute threads; by default one is left to the rest of the machine.
         cache: how the values of the cache are stored.
+        all_layers: `read` gives the states of all layers. Each pass then takes a little longer.
 
     Raises:
         EngineError: there is no memory for it.
@@ -94,6 +97,7 @@ class LlamaModel:
         batch: int = 512,
         threads: int | None = None,
         cache: CacheType = "f16",
+        all_layers: bool = False,
     ) -> None:
         self.name = weights.name
         self.vocabulary = weights.vocabulary
@@ -108,6 +112,13 @@ class LlamaModel:
         self._outputs = max(outputs, self.max_paths + 2)  # llama.cpp takes no fewer
         self._batch_size = max(batch, self._outputs)
         self._params = self._context_params(capacity, threads, _TYPES[cache])
+        self.width = weights.width
+        self.depth = weights.depth
+        self.layers = weights.depth if all_layers else 1
+        self._inside: LayerStates | None = None
+        if all_layers:
+            self._inside = LayerStates(weights.depth, weights.width, self._params.n_ubatch)
+            self._params.cb_eval = self._inside.callback
         self._stop = stop
         self._cells = CellCount()
         self._taken = 0
@@ -116,8 +127,7 @@ class LlamaModel:
         """The cache's content while asleep, unless it is to be computed again."""
         self._later: list[Callable[[], object]] = []
         """Forks and drops of a saved cache, for when it is back."""
-        self._batch = _Batch(self._batch_size + 1)
-        self._width = weights.width
+        self._batch = Batch(self._batch_size + 1)
         self._gives_hidden = False
         self._context: Any = None
         self._memory: Any = None
@@ -264,6 +274,13 @@ class LlamaModel:
             self._change(lambda: self._copy(path, self._litter, length - freed))
         self._change(lambda: self._clear(path))
 
+    def shorten(self, path: int, length: int) -> None:
+        before = self._cells.length(path)
+        freed = self._cells.shorten(path, length)
+        if freed:  # as in `drop`
+            self._change(lambda: self._copy(path, self._litter, before - freed))
+        self._change(lambda: self._clear(path, length))
+
     def _copy(self, source: int, target: int, start: int = -1) -> None:
         llama_cpp.llama_memory_seq_cp(self._memory, source, target, start, -1)
 
@@ -299,8 +316,8 @@ class LlamaModel:
                 Trouble.ENGINE, f"llama.cpp cannot read back a part of the cache of {self.name}."
             )
 
-    def _clear(self, sequence: int) -> None:
-        llama_cpp.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+    def _clear(self, sequence: int, start: int = -1) -> None:
+        llama_cpp.llama_memory_seq_rm(self._memory, sequence, start, -1)
 
     def _free_dropped(self) -> None:
         """Free all dropped cells."""
@@ -363,9 +380,36 @@ class LlamaModel:
             self._compute(piece)
             rows = self._batch.wanted_rows()
             pointer = llama_cpp.llama_get_embeddings(self._context)
-            states = np.ctypeslib.as_array(pointer, shape=(self._batch.size, self._width))
+            states = np.ctypeslib.as_array(pointer, shape=(self._batch.size, self.width))
             parts.append(states[rows])
-        return np.concatenate(parts) if parts else np.empty((0, self._width), np.float32)
+        return np.concatenate(parts) if parts else np.empty((0, self.width), np.float32)
+
+    def read(self, spans: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
+        self._give_hidden(True)
+        logits: list[np.ndarray] = []
+        sums = np.zeros((len(spans), self.layers, self.width), np.float32)
+        whose = np.repeat(np.arange(len(spans)), [len(span.tokens) for span in spans])
+        done = 0
+        most = self._outputs - 1
+        for piece in pieces(spans, most, most):
+            count = sum(len(span.tokens) for span in piece)
+            places = np.append(whose[done : done + count], -1)  # a row of company may be added
+            done += count
+            if self._inside is not None:
+                self._inside.begin(places, sums)
+            try:
+                self._compute(piece)
+            finally:
+                if self._inside is not None:
+                    self._inside.end()
+            size = self._batch.size
+            pointer = llama_cpp.llama_get_embeddings(self._context)
+            states = np.ctypeslib.as_array(pointer, shape=(size, self.width))
+            add_rows(sums[:, -1], places[:size], states)
+            rows = llama_cpp.llama_get_logits(self._context)
+            every = np.ctypeslib.as_array(rows, shape=(size, self.vocabulary.size))
+            logits.append(every[self._batch.wanted_rows()])
+        return np.concatenate(logits), sums
 
     def _give_hidden(self, hidden: bool) -> None:
         self.wake()
@@ -423,48 +467,3 @@ def _abort_callback() -> Any:
 
 def _bytes_of(array: np.ndarray) -> Any:
     return array.ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
-
-
-class _Batch:
-    """A reusable llama.cpp batch, written through numpy views of its C arrays."""
-
-    def __init__(self, size: int) -> None:
-        self._token = np.zeros(size, np.int32)
-        self._position = np.zeros(size, np.int32)
-        self._count = np.zeros(size, np.int32)
-        self._wanted = np.zeros(size, np.int8)
-        self._sets = (ctypes.POINTER(ctypes.c_int32) * (size + 1))()
-        self._keep: list[np.ndarray] = []
-        self.native: Any = llama_cpp.llama_batch()
-        self.native.token = self._token.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
-        self.native.pos = self._position.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
-        self.native.n_seq_id = self._count.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
-        self.native.logits = self._wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8))
-        self.native.seq_id = ctypes.cast(self._sets, ctypes.POINTER(ctypes.POINTER(ctypes.c_int32)))
-        self.size = 0
-        self.outputs = 0
-
-    def clear(self) -> None:
-        self.size = self.outputs = 0
-        self._keep.clear()
-
-    def add(self, span: Span, position: int) -> None:
-        start, count = self.size, len(span.tokens)
-        end = start + count
-        self._token[start:end] = span.tokens
-        self._position[start:end] = np.arange(position, position + count)
-        self._count[start:end] = len(span.paths)
-        self._wanted[start:end] = 0
-        for index in span.wanted:
-            self._wanted[start + (index if index >= 0 else count + index)] = 1
-        self.outputs += len(span.wanted)
-        paths = np.array(span.paths, np.int32)
-        self._keep.append(paths)
-        pointer = paths.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
-        for index in range(start, end):
-            self._sets[index] = pointer
-        self.size = self.native.n_tokens = end
-
-    def wanted_rows(self) -> np.ndarray:
-        """Places of the wanted tokens in the batch, in order."""
-        return np.flatnonzero(self._wanted[: self.size])

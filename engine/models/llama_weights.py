@@ -67,6 +67,8 @@ class LlamaWeights:
         self.trained_context = int(llama_cpp.llama_model_n_ctx_train(self.pointer))
         self.width = int(llama_cpp.llama_model_n_embd(self.pointer))
         """Values of a hidden state."""
+        self.depth = int(llama_cpp.llama_model_n_layer(self.pointer))
+        """Layers."""
 
     def load(self, progress: Progress = lambda done: True) -> None:
         """Have the weights in memory, if they are not."""

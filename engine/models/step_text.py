@@ -34,6 +34,13 @@ class StepText:
             self.ended = DELIMITER in self._raw.lstrip()
         return self._decoder.decode(piece)
 
+    def copy(self) -> StepText:
+        """One that goes on from here by itself."""
+        other = StepText(self.incomplete)
+        other._raw += self._raw
+        other.ended = self.ended
+        return other
+
     @property
     def incomplete(self) -> bytes:
         """Bytes of a character that is not complete yet."""

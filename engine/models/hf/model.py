@@ -45,6 +45,7 @@ class HfModel:
     Args:
         paths: how many there may be at once.
         batch: tokens one pass may take.
+        all_layers: `read` gives the states of all layers.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class HfModel:
         paths: int,
         stop: StopSignal,
         batch: int = 512,
+        all_layers: bool = False,
     ) -> None:
         self.name = weights.name
         self.vocabulary = weights.vocabulary
@@ -62,6 +64,9 @@ class HfModel:
         self.capacity = capacity
         self.max_paths = paths
         self._weights = weights
+        self.width = weights.width
+        self.depth = int(weights.config.num_hidden_layers)
+        self.layers = self.depth if all_layers else 1
         self._batch = batch
         self._cells = PathCells(capacity)
         self._cache = self._new_cache(stop)
@@ -110,6 +115,24 @@ class HfModel:
 
     def hidden(self, spans: Sequence[Span]) -> np.ndarray:
         return self._each(spans, self._hidden, self._weights.width)
+
+    def read(self, spans: Sequence[Span]) -> tuple[np.ndarray, np.ndarray]:
+        whole = [Span(span.paths, span.tokens, range(len(span.tokens))) for span in spans]
+        owners = np.repeat(np.arange(len(spans)), [len(span.tokens) for span in spans])
+        wanted = np.zeros(len(owners), bool)
+        start = 0
+        for span in spans:
+            places = [i if i >= 0 else len(span.tokens) + i for i in span.wanted]
+            wanted[start + np.array(places, np.int64)] = True
+            start += len(span.tokens)
+        size = self.vocabulary.size
+        rows = self._each(whole, self._inside, size + self.layers * self.width)
+        sums = np.zeros((len(spans), self.layers, self.width), np.float32)
+        np.add.at(sums, owners, rows[:, size:].reshape(-1, self.layers, self.width))
+        return rows[wanted, :size], sums
+
+    def shorten(self, path: int, length: int) -> None:
+        self._cells.shorten(path, length)
 
     def touch(self) -> None:
         """Compute a batch, so that what it will take is taken now."""
@@ -231,6 +254,12 @@ class HfModel:
 
     def _logits(self, inputs: dict[str, Any], rows: torch.Tensor) -> torch.Tensor:
         return self._weights.model(**inputs, logits_to_keep=rows).logits[0]
+
+    def _inside(self, inputs: dict[str, Any], rows: torch.Tensor) -> torch.Tensor:
+        """Logits, and the states after each layer, of every row."""
+        found = self._weights.model(**inputs, output_hidden_states=True)
+        states = found.hidden_states[-self.layers :]
+        return torch.cat([found.logits[0], *(state[0] for state in states)], dim=-1)
 
     def _hidden(self, inputs: dict[str, Any], rows: torch.Tensor) -> torch.Tensor:
         body = self._weights.model.base_model

@@ -46,6 +46,12 @@ class Counting(RuleBasedStateMachine):
         self.paths[path] = []
         self.counted.drop(path)
 
+    @rule(path=PATHS, length=st.integers(0, 12))
+    def shorten(self, path: int, length: int) -> None:
+        before = self.counted.used
+        del self.paths[path][length:]
+        assert self.counted.shorten(path, length) == before - self.counted.used
+
     @invariant()
     def agrees(self) -> None:
         assert self.counted.used == len({cell for cells in self.paths.values() for cell in cells})
