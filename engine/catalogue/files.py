@@ -94,6 +94,8 @@ def find(entry: Entry) -> Path | None:
     match source(entry.file):
         case Seedling("generator"):
             return seedling.generator_path()
+        case Seedling("target"):
+            return seedling.target_path()
         case Seedling():
             return seedling.verifier_path()
         case Package(module, file):

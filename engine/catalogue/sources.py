@@ -55,9 +55,11 @@ def source(file: str) -> Source:
     parts = place.split("/")
     match scheme if colon else "":
         case "seedling":
-            if place in ("generator", "verifier"):
+            if place in ("generator", "target", "verifier"):
                 return Seedling(place)
-            raise ValueError(f"'{file}' is not seedling:generator or seedling:verifier")
+            raise ValueError(
+                f"'{file}' is not seedling:generator, seedling:target or seedling:verifier"
+            )
         case "package":
             if len(parts) == 2 and all(parts):
                 return Package(*parts)

@@ -15,9 +15,19 @@ def generator_path() -> Path:
     return _data("seedling-generator.gguf")
 
 
+def target_path() -> Path:
+    """Where the larger generator's GGUF file lies, for which the generator writes drafts."""
+    return _data("seedling-target.gguf")
+
+
 def verifier_path() -> Path:
     """Where the verifier's GGUF file lies."""
     return _data("seedling-verifier.gguf")
+
+
+def probe_path() -> Path:
+    """The folder with the predictors for the generator's drafts and the target."""
+    return _data("probe")
 
 
 def _data(name: str) -> Path:

@@ -11,18 +11,20 @@ import argparse
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import mean
 from typing import get_args
 
 import numpy as np
 
-from engine.seedling import generator_path, verifier_path
+from engine.seedling import generator_path, target_path, verifier_path
 from engine.seedling.corpus import SEPARATOR, prompt
 from engine.seedling.gates import auc
 from engine.seedling.lanes import Lanes
 from engine.seedling.problems import Kind, Problem, boxed, held_out, judge_all
 from engine.seedling.tokenizer import BAD, GOOD, MARKER, TURN_END, tokenizer
 
+GENERATORS = {"generator": generator_path, "target": target_path}
 LONGEST_STEP = 40
 MOST_STEPS = 8
 
@@ -45,9 +47,9 @@ class Attempt:
 class Pair:
     """Generator and verifier with two banks of lanes, to fork from one to the other."""
 
-    def __init__(self, width: int = 8, threads: int = 1) -> None:
+    def __init__(self, generator: Path, width: int = 8, threads: int = 1) -> None:
         self.width = width
-        self.generator = Lanes(generator_path(), 2 * width + 1, threads=threads)
+        self.generator = Lanes(generator, 2 * width + 1, threads=threads)
         self.verifier = Lanes(verifier_path(), 2 * width + 1, threads=threads)
         ids = tokenizer().ids
         self._end = ids[TURN_END]
@@ -218,9 +220,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=2024)
     parser.add_argument("--temperature", type=float, default=0.8)
     parser.add_argument("--kind", choices=get_args(Kind), default="parameters")
+    parser.add_argument("--generator", choices=GENERATORS, default="generator")
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    pair = Pair(threads=arguments.threads)
+    pair = Pair(GENERATORS[arguments.generator](), threads=arguments.threads)
     problems = held_out(arguments.count, arguments.seed, arguments.kind)
     solved = measure(pair, problems, arguments.temperature)
     for name, results in solved.items():

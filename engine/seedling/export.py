@@ -11,7 +11,7 @@ import numpy as np
 from engine.seedling.model import Model
 from engine.seedling.tokenizer import END, PRE_TOKENIZER, SPECIAL, TURN_END, tokenizer
 
-Role = Literal["generator", "verifier"]
+Role = Literal["generator", "verifier", "target"]
 
 # A system message is left out on purpose: the stories need none, and its words
 # would be noise to a model that knows only the words of the stories.
@@ -73,5 +73,5 @@ def _add_tokenizer(writer: gguf.GGUFWriter, role: Role) -> None:
     writer.add_eos_token_id(known.ids[TURN_END])
     writer.add_pad_token_id(known.ids[END])
     writer.add_add_bos_token(False)
-    if role == "generator":
+    if role != "verifier":
         writer.add_chat_template(CHAT_TEMPLATE)

@@ -1,4 +1,4 @@
-"""Train the pair from scratch: `python -m engine.seedling.train`.
+"""Train the seedling from scratch: `python -m engine.seedling.train`.
 
 One language model is trained on solved stories. An early snapshot of it, which
 still makes mistakes, is the generator. The verifier grows out of the finished
@@ -9,6 +9,9 @@ the steps of corrupted solutions and of those the generator wrote.
 Two processes with one thread each: while the language model is finished, its
 snapshot already writes solutions. Seeds and numbers of steps are fixed, time
 decides nothing.
+
+`target` trains a larger language model, for which the generator may write drafts.
+It keeps what it has got to in the work folder, and goes on from there.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 
@@ -29,7 +32,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from engine.seedling import gates, generator_path, verifier_path
+from engine.seedling import gates, generator_path, target_path, verifier_path
 from engine.seedling.corpus import (
     IGNORE,
     Document,
@@ -53,9 +56,11 @@ ROWS = 12
 
 GENERATOR = Shape(width=128, layers=4, heads=4, inner=384)
 VERIFIER = Shape(width=128, layers=6, heads=4, inner=384)
+TARGET = Shape(width=256, layers=6, heads=8, inner=640)
 
 # (steps, share of the tokens that stories get, the rest being equations)
 LANGUAGE_PHASES = ((150, 0.5), (350, 0.8))
+TARGET_PHASES = ((100, 0.5), (140, 0.8))
 GENERATOR_AT = 240
 
 SAMPLED_PROBLEMS, SAMPLES_EACH = 3000, 6
@@ -127,33 +132,85 @@ class Log:
 
 
 def train_language(work: Path) -> None:
-    """Text loss on solutions and on the results of bare equations."""
+    """The language model that the generator and the verifier come from."""
     torch.manual_seed(SEED)
     model = Model(GENERATOR)
-    log = Log("language")
-    total = sum(steps for steps, _ in LANGUAGE_PHASES)
+
+    def snapshot(done: int) -> None:
+        if done == GENERATOR_AT:
+            export(model, generator_path(), "generator")
+            save(model, work / "generator.pt")
+
+    _learn_language(Log("language"), model, LANGUAGE_PHASES, work / "language-state.pt", snapshot)
+    save(model, work / "language.pt")
+
+
+def train_target(work: Path) -> None:
+    """A larger language model, finished."""
+    torch.manual_seed(SEED)
+    model = Model(TARGET)
+    _learn_language(Log("target"), model, TARGET_PHASES, work / "target-state.pt")
+    export(model, target_path(), "target")
+    save(model, work / "target.pt")
+
+
+def _learn_language(
+    log: Log,
+    model: Model,
+    phases: Sequence[tuple[int, float]],
+    state: Path,
+    snapshot: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Text loss on solutions and on the results of bare equations.
+
+    `state` holds what is needed to go on from the last report.
+    """
+    total = sum(steps for steps, _ in phases)
     optimiser = Optimiser([model], total)
     log.say(f"{count(model)} parameters, {total} steps")
-    for phase, (steps, share) in enumerate(LANGUAGE_PHASES):
-        rows = generator_rows(SEED * 100 + phase, ROW, share)
-        for _ in range(steps):
-            batch = take(rows)
-            wanted = batch.text != IGNORE
-            hidden = batch.hidden(model)[wanted]
-            losses = functional.cross_entropy(
-                model.logits(hidden), batch.text[wanted], reduction="none"
-            )
-            losses.mean().backward()
-            optimiser.step()
-            drill = (batch.label != IGNORE).roll(-2, 1)[wanted]
-            log.add(story=losses[~drill].mean(), equations=losses[drill].mean())
-            if optimiser.done % 50 == 0:
-                log.report(optimiser.done)
-                log.say(f"greedy solves {_solves(model, 200):.3f} of held-out stories")
-            if optimiser.done == GENERATOR_AT:
-                export(model, generator_path(), "generator")
-                save(model, work / "generator.pt")
-    save(model, work / "language.pt")
+    begun = resume(state, model, optimiser)
+    stream = chain.from_iterable(
+        islice(generator_rows(SEED * 100 + phase, ROW, share), steps * ROWS)
+        for phase, (steps, share) in enumerate(phases)
+    )
+    for done in range(1, total + 1):
+        batch = take(stream)
+        if done <= begun:
+            continue
+        wanted = batch.text != IGNORE
+        hidden = batch.hidden(model)[wanted]
+        losses = functional.cross_entropy(
+            model.logits(hidden), batch.text[wanted], reduction="none"
+        )
+        losses.mean().backward()
+        optimiser.step()
+        drill = (batch.label != IGNORE).roll(-2, 1)[wanted]
+        log.add(story=losses[~drill].mean(), equations=losses[drill].mean())
+        snapshot(done)
+        if done % 50 == 0:
+            log.report(done)
+            log.say(f"greedy solves {_solves(model, 200):.3f} of held-out stories")
+        if done % 20 == 0:
+            keep(state, model, optimiser)
+
+
+def keep(path: Path, model: Model, optimiser: Optimiser) -> None:
+    """Write all that training needs to go on, under its name only once it is whole."""
+    part = path.with_suffix(".part")
+    states = [each.state_dict() for each in optimiser.optimisers]
+    torch.save({"model": model.state_dict(), "states": states, "done": optimiser.done}, part)
+    part.rename(path)
+
+
+def resume(path: Path, model: Model, optimiser: Optimiser) -> int:
+    """Take up what `keep` wrote, if there is any; the steps done."""
+    if path.exists():
+        kept = torch.load(path)
+        model.load_state_dict(kept["model"])
+        for each, state in zip(optimiser.optimisers, kept["states"], strict=True):
+            each.load_state_dict(state)
+        optimiser.done = kept["done"]
+    return optimiser.done
 
 
 def save(model: Model, path: Path) -> None:
@@ -290,24 +347,24 @@ def examine(model: Model, documents: list[Document]) -> list[list[Mark]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m engine.seedling.train", description=__doc__)
-    parts = ("both", "language", "verifier")
-    parser.add_argument("part", nargs="?", choices=parts, default="both")
+    makers = {"language": train_language, "verifier": train_verifier, "target": train_target}
+    parser.add_argument("part", nargs="?", choices=("all", *makers), default="all")
     parser.add_argument("--work", type=Path, default=Path("build/seedling"))
     arguments = parser.parse_args()
     work: Path = arguments.work
     torch.set_num_threads(1)
-    if arguments.part == "language":
-        train_language(work)
-    elif arguments.part == "verifier":
-        train_verifier(work)
-    else:
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
-        command = [sys.executable, "-m", "engine.seedling.train", "--work", str(work)]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        running = [subprocess.Popen([*command, part], env=environment) for part in parts[1:]]
-        codes = [process.wait() for process in running]
-        sys.exit(max(map(abs, codes)))
+    if arguments.part != "all":
+        work.mkdir(parents=True, exist_ok=True)
+        makers[arguments.part](work)
+        return
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    command = [sys.executable, "-m", "engine.seedling.train", "--work", str(work)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    for parts in (("language", "verifier"), ("target",)):
+        running = [subprocess.Popen([*command, part], env=environment) for part in parts]
+        if failed := max(abs(process.wait()) for process in running):
+            sys.exit(failed)
 
 
 if __name__ == "__main__":

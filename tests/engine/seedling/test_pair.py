@@ -11,13 +11,15 @@ import pytest
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from llama_cpp import Llama
 
-from engine.seedling import generator_path, verifier_path
+from engine.seedling import generator_path, target_path, verifier_path
 from engine.seedling.corpus import SEPARATOR, prompt
 from engine.seedling.problems import held_out
 from engine.seedling.tokenizer import MARKER, SPECIAL, tokenizer
 
+FILES = [generator_path, verifier_path, target_path]
 
-@pytest.fixture(scope="module", params=[generator_path, verifier_path], ids=["gen", "ver"])
+
+@pytest.fixture(scope="module", params=FILES, ids=["gen", "ver", "target"])
 def model(request: pytest.FixtureRequest) -> Iterator[Llama]:
     loaded = Llama(
         str(request.param()),
@@ -45,9 +47,9 @@ def verifier() -> Iterator[Llama]:
     loaded.close()
 
 
-def test_both_files_are_small_and_carry_their_licence() -> None:
-    for path in (generator_path(), verifier_path()):
-        assert path.stat().st_size < 8_000_000
+def test_all_files_are_small_and_carry_their_licence() -> None:
+    for path in (found() for found in FILES):
+        assert path.stat().st_size < 10_000_000
         assert list(path.parent.glob("LICENSE*"))
 
 
@@ -66,7 +68,8 @@ def test_finding_the_files_imports_nothing_heavy() -> None:
 def test_the_metadata_says_what_the_model_is(model: Llama) -> None:
     metadata = model.metadata
     assert metadata["general.architecture"] == "llama"
-    assert metadata["general.name"] in ("seedling generator", "seedling verifier")
+    roles = ("generator", "verifier", "target")
+    assert metadata["general.name"] in {f"seedling {role}" for role in roles}
     assert metadata["general.license"] == "apache-2.0"
     assert metadata["sapwood.demonstration"] == "simple arithmetic stories"
     is_verifier = metadata["general.name"] == "seedling verifier"
