@@ -18,6 +18,7 @@ from app.export_command import export
 from app.models_command import models
 from app.options import Number, request_from, request_options
 from app.plan import plan
+from app.probe_command import probe
 from app.score_command import score
 from app.sessions_command import sessions
 
@@ -136,6 +137,7 @@ sapwood.add_command(export)
 sapwood.add_command(models)
 sapwood.add_command(score)
 sapwood.add_command(plan)
+sapwood.add_command(probe)
 sapwood.add_command(doctor)
 sapwood.add_command(completion)
 

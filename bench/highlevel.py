@@ -14,11 +14,10 @@ from pathlib import Path
 from llama_cpp import Llama
 
 from engine import search
-from engine.models.chat import ChatTemplate
+from engine.models.chat import INSTRUCTION, ChatTemplate
 from engine.models.threads import default_threads
 from engine.protocol import SolveRequest
 from engine.search.policy import Branch, Candidate, Ending, Group, Lineage
-from engine.service.solver import INSTRUCTION
 
 
 @dataclass(frozen=True)

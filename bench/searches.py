@@ -14,7 +14,7 @@ import msgspec
 
 from engine import answers, catalogue, search
 from engine.models.base import Span, TokenModel
-from engine.models.chat import ChatTemplate
+from engine.models.chat import INSTRUCTION, ChatTemplate
 from engine.models.host_copies import HostCopies
 from engine.models.kv_tree import KvTree, Stem
 from engine.models.llama import LlamaModel, LlamaWeights
@@ -27,7 +27,6 @@ from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.settings import Counts, Limits, Mode
 from engine.search.policy import Lineage
 from engine.service.run import Run
-from engine.service.solver import INSTRUCTION
 from engine.verify.formats import BoundFormat, bind
 from engine.verify.prm import Prm
 

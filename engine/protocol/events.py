@@ -62,6 +62,22 @@ class TextAppended(Event, frozen=True, tag="text_appended"):
     text: str
 
 
+class StepDrafted(Event, frozen=True, tag="step_drafted"):
+    """A draft model wrote what may become a node's next text."""
+
+    lineage: Lineage
+    text: str
+
+
+class DraftJudged(Event, frozen=True, tag="draft_judged"):
+    """A drafted step was read by the generator: it stands, or the generator writes the step."""
+
+    lineage: Lineage
+    accepted: bool
+    probability: float
+    """Of being accepted."""
+
+
 class StepFinished(Event, frozen=True, tag="step_finished"):
     """A node is complete. `text` is exact; `tokens` are the ids as sampled."""
 
@@ -165,6 +181,7 @@ class Memory(Event, frozen=True, tag="memory"):
     """Bytes of `device` that may be used in all; 0 in logs of older versions."""
     generator: ModelMemory = ModelMemory()
     verifier: ModelMemory = ModelMemory()
+    draft: ModelMemory = ModelMemory()
 
 
 class Throughput(Event, frozen=True, tag="throughput"):
@@ -226,6 +243,13 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     decode_steps: int = 0
     nodes: int = 0
     completions: int = 0
+    helper_tokens: int = 0
+    """Sampled by a draft model."""
+    accepted_tokens: int = 0
+    """Of `generated_tokens`, those that a draft model wrote."""
+    steps_drafted: int = 0
+    """Steps that a draft model wrote and the generator judged."""
+    steps_accepted: int = 0
     turns: int = 0
     """Where the models take turns: how often one left and the other came back."""
     turn_seconds: float = 0.0

@@ -7,6 +7,7 @@ import msgspec
 from engine.protocol.events import (
     Answered,
     BeamsSelected,
+    DraftJudged,
     DraftsDropped,
     DraftsPromoted,
     Memory,
@@ -18,6 +19,7 @@ from engine.protocol.events import (
     RunFinished,
     RunResumed,
     RunStarted,
+    StepDrafted,
     StepFinished,
     StepScored,
     TextAppended,
@@ -41,6 +43,8 @@ AnyEvent = (
     | DraftsDropped
     | Answered
     | PathJudged
+    | StepDrafted
+    | DraftJudged
     | Memory
     | Throughput
     | Warned

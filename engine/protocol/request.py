@@ -40,6 +40,24 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     are those papers' own ways and approximate, `baseline` is the plain loop, to compare with."""
 
 
+class Drafting(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that drafts steps, which the generator reads and accepts or writes again."""
+
+    draft: str
+    """Catalogue id or path of a smaller model with the same tokens."""
+    accept: Literal["semantic", "tokens"] = "semantic"
+    """`semantic` accepts whole steps by their meaning, and is approximate. `tokens` is speculative
+    decoding: what is found is distributed as if the generator wrote alone."""
+    probe: str | None = None
+    """Folder with the two predictors that `semantic` needs; None takes what is shipped for the two
+    models."""
+    ahead: int | None = None
+    """What is drafted before the generator reads: steps, 1 by default, or tokens, 4 by default.
+    More than one step only where a node holds several."""
+    floor: float = 0.0
+    """Least ratio of the two probabilities with which a step may be accepted."""
+
+
 class SolveRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One problem to solve."""
 
@@ -52,6 +70,7 @@ class SolveRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Catalogue id or path; None when the policy needs none."""
     prm_format: str | None = None
     """Name of the verifier's format, for a file whose format is not known."""
+    drafting: Drafting | None = None
     rerank: str | None = None
     """Catalogue id or path of a model that judges the completed solutions in words at the end."""
     rerank_tokens: int = 1024

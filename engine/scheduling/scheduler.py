@@ -12,14 +12,16 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from engine.models.base import Span, TokenModel
+from engine.models.base import Span, StatesModel, TokenModel
 from engine.models.kv_tree import KvTree, Stem
 from engine.models.sampling import Sampler
 from engine.protocol import events
 from engine.scheduling.node import Node, Strand
+from engine.scheduling.paired import Drafter, PairedStrands
 from engine.scheduling.past import Past
 from engine.scheduling.settings import EXACT, Counts, Limits, Mode
 from engine.scheduling.shortcuts import inherit, perfect
@@ -57,6 +59,8 @@ class Scheduler:
         mode: how to run the search; only named modes with shortcuts change what it finds.
         clock: seconds, to measure passes by.
         cache: the generator's cache, if other searches use it too.
+        drafter: writes steps for the generator to judge. The generator then gives its states, and
+            the mode neither drafts nor writes equal siblings once.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Scheduler:
         mode: Mode = EXACT,
         clock: Callable[[], float] = time.perf_counter,
         cache: KvTree | None = None,
+        drafter: Drafter | None = None,
     ) -> None:
         how = mode.mechanisms
         self._generator = generator
@@ -103,8 +108,13 @@ class Scheduler:
             self._verification,
             emit,
         )
-        self._strands = Strands(
-            generator, self._cache, self._tree, sampler, self.counts, emit, self._spare
+        shared = (self._cache, self._tree, sampler, self.counts, emit, self._spare)
+        self.apart = drafter is not None
+        """Whether its passes are not to be computed together with those of other searches."""
+        self._strands = (
+            Strands(generator, *shared)
+            if drafter is None
+            else PairedStrands(cast(StatesModel, generator), *shared, drafter)
         )
 
     @property
@@ -128,13 +138,17 @@ class Scheduler:
     def run(self) -> Iterator[None]:
         """Do the search, yielding after every pass, when the caller may stop it for good."""
         while not self.done:
-            batch = self.prepare()
-            if batch is not None:
-                before = self._clock()
-                logits = self._generator.forward(batch.spans)
-                self.accept(batch, logits, self._clock() - before)
+            self.advance()
             self.settle()
             yield
+
+    def advance(self) -> None:
+        """Do a pass by itself."""
+        batch = self.prepare()
+        if batch is not None:
+            before = self._clock()
+            logits = self._strands.compute(batch.strands, batch.spans)
+            self.accept(batch, logits, self._clock() - before)
 
     def prepare(self) -> Batch | None:
         """Choose who is decoded in the next pass, and make sure that it fits.
@@ -160,7 +174,7 @@ class Scheduler:
             strands = self._speculation.chosen(self._strands)
         if not strands:
             return None
-        return Batch([Span((strand.path,), strand.feed) for strand in strands], strands)
+        return Batch(self._strands.spans(strands), strands)
 
     def accept(self, batch: Batch, logits: np.ndarray, seconds: float, rows: int = 0) -> None:
         """Draw a token for every node that a pass has computed.
@@ -213,8 +227,7 @@ class Scheduler:
 
     def close(self) -> None:
         """Leave nothing in the caches."""
-        self._strands.stop([node for strand in self._strands for node in strand.members])
-        self._cache.forget_below(self._tree.root)
+        self._strands.close()
         if self._verification is not None:
             self._verification.close()
 
@@ -391,10 +404,10 @@ class Scheduler:
         parents = {id(node.parent): node.parent for node in nodes if node.parent is not None}
         for node in parents.values():
             if node.stem is not None:
-                self._cache.forget(node.stem)  # the children's own paths hold its cells
+                self._strands.forget(node.stem)  # the children's own paths hold its cells
         for node in gone:
             if node.stem is not None and id(node.stem) not in live:
-                self._cache.forget(node.stem)
+                self._strands.forget(node.stem)
         if self._verification is not None:
             self._verification.release([*parents.values(), *gone])
 

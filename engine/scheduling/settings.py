@@ -146,3 +146,10 @@ class Counts:
     """Passes."""
     nodes: int = 0
     """Nodes opened."""
+    helper: int = 0
+    """Sampled by a draft model."""
+    accepted: int = 0
+    """Of `generated`, those that a draft model wrote."""
+    steps_drafted: int = 0
+    """Steps that a draft model wrote, and of which each was judged as a whole."""
+    steps_accepted: int = 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from engine.models.base import TokenModel
+from engine.models.base import Span, TokenModel
 from engine.models.kv_tree import KvTree, Stem
 from engine.models.sampling import Sampler
 from engine.protocol import events
@@ -102,6 +102,27 @@ class Strands:
                 self._writing.append(strand)
             else:
                 self._cache.drop(strand.path)
+
+    def forget(self, stem: Stem) -> None:
+        """Nobody will build on `stem` again."""
+        self._cache.forget(stem)
+
+    def close(self) -> None:
+        """Leave nothing in the cache."""
+        self.stop([node for strand in self._writing for node in strand.members])
+        self._cache.forget_below(self._tree.root)
+
+    def spans(self, strands: list[Strand]) -> list[Span]:
+        """What a pass computes of some strands."""
+        return [Span((strand.path,), strand.feed) for strand in strands]
+
+    def compute(self, strands: list[Strand], spans: list[Span]) -> np.ndarray:
+        """Compute the spans of a pass; returns the logits that `draw` takes.
+
+        Raises:
+            Interrupted, EngineError: as `TokenModel.forward`.
+        """
+        return self._model.forward(spans)
 
     def pop(self) -> Strand:
         """Give up the strand that was started last."""

@@ -66,7 +66,9 @@ class Together:
     def _pass(self) -> None:
         batches: list[tuple[Scheduler, Batch]] = []
         for search in self._waiting():
-            if (batch := self._each(search, search.prepare)) is not None:
+            if search.apart:
+                self._each(search, search.advance)
+            elif (batch := self._each(search, search.prepare)) is not None:
                 batches.append((search, batch))
                 self._cache.reserved += batch.tokens
         self._cache.reserved = 0

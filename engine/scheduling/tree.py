@@ -79,6 +79,10 @@ class ReasoningTree:
             nodes.append(Node(branch.lineage, before, draws, limit, group.whole, stepping=text))
         return nodes
 
+    def draws(self, node: Node, stream: int) -> Draws:
+        """A stream of a node's random numbers besides its own, by a negative number."""
+        return Draws(self._seed, (*node.lineage, stream))
+
     def add(self, group: Group, nodes: list[Node]) -> None:
         self.groups.append(OpenGroup(group, nodes))
         self._nodes.update((node.lineage, node) for node in nodes)

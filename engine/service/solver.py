@@ -14,7 +14,7 @@ from engine.errors import EngineError
 from engine.memory.estimate import CacheType
 from engine.memory.options import Job
 from engine.models.base import Interrupted, TokenModel
-from engine.models.chat import ChatTemplate
+from engine.models.chat import INSTRUCTION, ChatTemplate
 from engine.models.sampling import Sampler
 from engine.models.stop import StopSignal
 from engine.protocol.events import Counters, RunFinished, Stop, Trouble, Warned
@@ -23,6 +23,7 @@ from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.settings import MODES, Limits, Mode
 from engine.search.policy import Policy
 from engine.service.announcing import announce
+from engine.service.drafting import approximate, drafter, paired, with_draft
 from engine.service.judge import Judge, find_judge
 from engine.service.model_pool import Loading, ModelPool
 from engine.service.planning import Ask, Warn
@@ -34,7 +35,6 @@ from engine.service.searching import Searching
 from engine.service.shared import Shared
 from engine.verify.prm import Prm
 
-INSTRUCTION = "Please reason step by step, and put your final answer within \\boxed{}."
 DEFAULT_CONTEXT = 2048
 SCORE_CONTEXT = 4096
 
@@ -98,7 +98,7 @@ class Solver:
             run.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
             return
         verifier = _prm(request, shared, judge) if judge else None
-        scheduler = _scheduler(run, policy, shared, verifier)
+        scheduler = _scheduler(run, policy, shared, verifier, ask)
         shared.add(scheduler, run.stop)
         try:
             searching = Searching(
@@ -172,12 +172,18 @@ class Solver:
         return shared
 
 
-def _scheduler(run: Run, policy: Policy, shared: Shared, verifier: Prm | None) -> Scheduler:
+def _scheduler(
+    run: Run, policy: Policy, shared: Shared, verifier: Prm | None, ask: Ask
+) -> Scheduler:
     request = run.request
     generator = shared.models.generator
     mode = MODES[request.search.mode]
     if mode.shortcuts.any:
         run.emit(_approximate(request.search.mode))
+    if request.drafting is not None:
+        mode = paired(mode)
+        if warning := approximate(request.drafting):
+            run.emit(warning)
     prompt = _prompt(request, generator, shared.models.template)
     context = _longest(run, shared)
     _check_length(len(prompt), context)
@@ -193,6 +199,7 @@ def _scheduler(run: Run, policy: Policy, shared: Shared, verifier: Prm | None) -
         past=run.past,
         mode=mode if shared.models.turns is None else _in_turns(mode),
         cache=shared.cache,
+        drafter=drafter(request, shared, ask),
     )
 
 
@@ -201,13 +208,14 @@ def _ask(request: SolveRequest, judge: Judge | None) -> Ask:
     job = Job(settings.n, settings.width, _context(request), CacheType(request.cache))
     if judge is not None:
         job = replace(job, markers=judge.markers)
-    return Ask(
+    ask = Ask(
         catalogue.generator_file(request.generator),
         judge.path if judge else None,
         job,
         limit=request.budget,
         force=request.force,
     )
+    return with_draft(ask, request)
 
 
 def _listeners(run: Run | Scoring) -> tuple[Loading, Warn]:

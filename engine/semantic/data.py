@@ -1,0 +1,202 @@
+"""The folder in which samples, their features and their labels lie.
+
+`about.json` names the models and the settings, `contexts.jsonl` has a line for each context,
+`labels.jsonl` the same with labels, and `features/` the mean states of each problem's samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from engine.errors import EngineError
+from engine.protocol.events import Trouble
+from engine.semantic.predictors import Subject
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What the samples of a folder are of."""
+
+    draft: Subject
+    target: Subject
+    samples: int
+    temperature: float
+    seed: int
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """A context and the steps that both models sampled after it, the draft's first."""
+
+    problem: int
+    text: str
+    """What the context says after the problem."""
+    drafts: list[str]
+    targets: list[str]
+    ended: bool = False
+    """The last of its problem."""
+
+
+class Labelled(msgspec.Struct, frozen=True, kw_only=True):
+    """A context's labels: shares of samples that mean the same."""
+
+    problem: int
+    draft: list[float]
+    """Of the draft's steps, among the draft's own."""
+    target: list[float]
+    """Of all steps, the draft's first, among the target's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What a predictor learns from: mean states, labels, and the problem each is of."""
+
+    means: np.ndarray
+    """Shape (rows, layers, width)."""
+    labels: np.ndarray
+    problems: np.ndarray
+    drafted: np.ndarray
+    """Which rows the draft model wrote."""
+
+
+class Folder:
+    """A folder of samples."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._contexts = path / "contexts.jsonl"
+        self._labels = path / "labels.jsonl"
+
+    def begin(self, about: About) -> int:
+        """Start or go on; returns how many problems are done.
+
+        Raises:
+            EngineError: the folder has samples of other models or settings.
+        """
+        (self.path / "features").mkdir(parents=True, exist_ok=True)
+        file = self.path / "about.json"
+        if file.exists():
+            if self.about() != about:
+                raise EngineError(
+                    Trouble.USAGE,
+                    f"{self.path} has samples of other models or settings.",
+                    "Choose another --out, or give the same models and options as before.",
+                )
+        else:
+            file.write_bytes(msgspec.json.encode(about))
+        complete = self.contexts()
+        self._write(complete)  # what an interruption cut off is left out
+        done = [context.problem for context in complete if context.ended]
+        return done[-1] + 1 if done else 0
+
+    def about(self) -> About:
+        """Raises EngineError where nothing was collected."""
+        try:
+            return msgspec.json.decode((self.path / "about.json").read_bytes(), type=About)
+        except (OSError, msgspec.DecodeError):
+            raise EngineError(
+                Trouble.USAGE,
+                f"{self.path} has no samples.",
+                "Collect some with: sapwood probe collect",
+            ) from None
+
+    def contexts(self) -> list[Context]:
+        """The contexts of problems that are complete."""
+        found: list[Context] = []
+        waiting: list[Context] = []
+        for line in _lines(self._contexts):
+            context = msgspec.json.decode(line, type=Context)
+            if waiting and waiting[0].problem != context.problem:
+                waiting = []  # an interruption cut them off
+            waiting.append(context)
+            if context.ended:
+                found += waiting
+                waiting = []
+        return found
+
+    def add(self, contexts: list[Context], draft: np.ndarray, target: np.ndarray) -> None:
+        """Add a problem.
+
+        Args:
+            draft: mean states of the draft model, rows as the contexts' drafts.
+            target: those of the target, for each context its drafts and then its targets.
+        """
+        problem = contexts[0].problem
+        np.savez(
+            self._features(problem),
+            draft=draft.astype(np.float16),
+            target=target.astype(np.float16),
+        )
+        with self._contexts.open("ab") as file:
+            file.write(b"".join(msgspec.json.encode(context) + b"\n" for context in contexts))
+
+    def _write(self, contexts: list[Context]) -> None:
+        part = self._contexts.with_suffix(".part")
+        part.write_bytes(b"".join(msgspec.json.encode(context) + b"\n" for context in contexts))
+        part.replace(self._contexts)
+
+    def label(self, labelled: Iterator[Labelled]) -> int:
+        """Write labels, those of all contexts anew; returns how many."""
+        part = self._labels.with_suffix(".part")
+        count = 0
+        with part.open("wb") as file:
+            for labels in labelled:
+                file.write(msgspec.json.encode(labels) + b"\n")
+                count += 1
+        part.replace(self._labels)
+        return count
+
+    def samples(self) -> tuple[Samples, Samples]:
+        """What the draft's predictor and the target's learn from.
+
+        Raises:
+            EngineError: there are no labels.
+        """
+        labels: dict[int, list[Labelled]] = {}
+        for line in _lines(self._labels):
+            found = msgspec.json.decode(line, type=Labelled)
+            labels.setdefault(found.problem, []).append(found)
+        if not labels:
+            raise EngineError(
+                Trouble.USAGE,
+                f"The samples in {self.path} have no labels.",
+                "Make them with: sapwood probe label",
+            )
+        drafts: list[tuple[np.ndarray, list[float], int, list[bool]]] = []
+        targets: list[tuple[np.ndarray, list[float], int, list[bool]]] = []
+        for problem, contexts in labels.items():
+            with np.load(self._features(problem)) as stored:
+                draft, target = stored["draft"], stored["target"]
+            own = [share for context in contexts for share in context.draft]
+            drafts.append((draft, own, problem, [True] * len(own)))
+            every = [share for context in contexts for share in context.target]
+            drafted = [
+                place < len(context.draft)
+                for context in contexts
+                for place in range(len(context.target))
+            ]
+            targets.append((target, every, problem, drafted))
+        return _joined(drafts), _joined(targets)
+
+    def _features(self, problem: int) -> Path:
+        return self.path / "features" / f"{problem:06d}.npz"
+
+
+def _joined(parts: list[tuple[np.ndarray, list[float], int, list[bool]]]) -> Samples:
+    return Samples(
+        np.concatenate([means for means, _, _, _ in parts]).astype(np.float32),
+        np.array([share for _, shares, _, _ in parts for share in shares], np.float32),
+        np.concatenate([np.full(len(shares), problem) for _, shares, problem, _ in parts]),
+        np.array([drafted for _, _, _, flags in parts for drafted in flags]),
+    )
+
+
+def _lines(path: Path) -> list[bytes]:
+    """Whole lines; one that was cut off is left out."""
+    try:
+        return [line for line in path.read_bytes().split(b"\n")[:-1] if line]
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,80 @@
+"""A model and its template, opened by itself to be sampled from and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import EngineError
+from engine.models.base import StatesModel, Vocabulary
+from engine.models.chat import ChatTemplate
+from engine.models.folder import load_folder, open_folder
+from engine.models.llama import LlamaModel, LlamaWeights
+from engine.models.stop import StopSignal
+from engine.protocol.events import Trouble
+from engine.semantic.predictors import Subject, digest_of
+
+_OUTPUTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class OpenModel:
+    model: StatesModel
+    template: ChatTemplate
+    subject: Subject
+
+
+@contextmanager
+def opened(path: Path, *, capacity: int, paths: int) -> Iterator[OpenModel]:
+    """A model that gives the states of all its layers.
+
+    Raises:
+        EngineError: it cannot be loaded.
+    """
+    stop = StopSignal()
+    model: StatesModel
+    if path.is_dir():
+        checkpoint = load_folder(path, lambda done: True)
+        template, weights = checkpoint.template, checkpoint
+        model = open_folder(checkpoint, capacity=capacity, paths=paths, stop=stop, all_layers=True)
+    else:
+        weights = LlamaWeights(path)
+        template = ChatTemplate(
+            weights.header.text("tokenizer.chat_template"),
+            bos=weights.vocabulary.bos.decode(errors="replace"),
+            eos=weights.vocabulary.eos.decode(errors="replace"),
+        )
+        model = LlamaModel(
+            weights,
+            capacity=capacity,
+            paths=paths,
+            outputs=max(_OUTPUTS, paths),
+            stop=stop,
+            all_layers=True,
+        )
+    try:
+        subject = Subject(digest_of(path), model.name, model.depth, model.width)
+        yield OpenModel(model, template, subject)
+    finally:
+        model.close()
+        weights.close()
+
+
+def check_same_vocabulary(draft: Vocabulary, target: Vocabulary) -> None:
+    """Refuse a draft model whose tokens are not the target's.
+
+    Raises:
+        EngineError: they are not.
+    """
+    same = draft.size == target.size and all(
+        draft.piece(token) == target.piece(token) for token in range(target.size)
+    )
+    if not same:
+        raise EngineError(
+            Trouble.USAGE,
+            f"The draft model has other tokens than the generator ({draft.size:,} and "
+            f"{target.size:,}): it cannot write for it.",
+            "Choose a smaller model of the same family with --draft.",
+        )
