@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.printable import encodable, one_line
-from app.run_view import Node, State
+from app.run_view import Hand, Node, State
 
 BAR_CELLS = 5
 
@@ -16,6 +16,8 @@ class Glyphs:
 
     encoding: str
     states: dict[State, str]
+    hands: dict[Hand, str]
+    """Who wrote a step, where a draft model writes too."""
     full: str
     empty: str
     branch: str
@@ -28,6 +30,8 @@ class Glyphs:
         """What stands before the words of a node: its state and, in a search with scores, its
         score or the room for it."""
         state = self.states[node.state]
+        if node.hand is not None:
+            state += self.hands[node.hand]
         return f"{state} {self.score(node.score)} {self.dot}" if scored else f"{state} {self.dot}"
 
     def score(self, score: float | None) -> str:
@@ -48,10 +52,10 @@ class Glyphs:
 def glyphs_for(encoding: str | None) -> Glyphs:
     """The best set that can be written in the encoding."""
     try:
-        "".join((*_UNICODE.values(), "▰▱├└│─·…")).encode(encoding or "ascii")
+        "".join((*_UNICODE.values(), *_HANDS.values(), "▰▱├└│─·…")).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return Glyphs("ascii", _ASCII, "#", "-", "|-", "`-", "| ", "-", "...")
-    return Glyphs(encoding or "ascii", _UNICODE, "▰", "▱", "├─", "└─", "│ ", "·", "…")
+        return Glyphs("ascii", _ASCII, _ASCII_HANDS, "#", "-", "|-", "`-", "| ", "-", "...")
+    return Glyphs(encoding or "ascii", _UNICODE, _HANDS, "▰", "▱", "├─", "└─", "│ ", "·", "…")
 
 
 _UNICODE = {
@@ -65,6 +69,8 @@ _UNICODE = {
     State.COMPLETED: "☆",
     State.ANSWER: "★",
 }
+_HANDS = {Hand.DRAFTED: "┄", Hand.ACCEPTED: "≈", Hand.REWRITTEN: "↻"}
+_ASCII_HANDS = {Hand.DRAFTED: "_", Hand.ACCEPTED: "^", Hand.REWRITTEN: "%"}
 _ASCII = {
     State.QUEUED: ".",
     State.WRITING: ">",

@@ -127,6 +127,10 @@ def _cost(view: RunView, glyphs: Glyphs) -> str:
         f"{cost.nodes or len(view.nodes)} steps, {pruned} pruned",
         f"{cost.generated_tokens or sum(node.tokens for node in view.nodes.values())} tokens",
     ]
+    if cost.steps_drafted:
+        parts.append(f"{cost.steps_accepted} of {cost.steps_drafted} drafts accepted")
+    elif cost.helper_tokens:
+        parts.append(f"{cost.accepted_tokens} drafted")
     if cost.verified_tokens:
         parts.append(f"{cost.verified_tokens} verified")
     return f" {glyphs.dot} ".join(parts)

@@ -11,7 +11,7 @@ import click
 from app.presets import filled, preset_option
 
 if TYPE_CHECKING:
-    from engine.protocol import SolveRequest
+    from engine.protocol import Drafting, SolveRequest
 
 DEMONSTRATION = "seedling"
 """The embedded pair, generator and verifier in one."""
@@ -55,6 +55,22 @@ _OPTIONS = (
     preset_option,
     click.option("--generator", metavar="MODEL", help="Writes the steps. Catalogue id or path."),
     click.option("--verifier", metavar="MODEL", help="Scores the steps. Catalogue id or path."),
+    click.option("--draft", metavar="MODEL", help="Drafts steps for the generator to accept."),
+    click.option(
+        "--accept",
+        type=click.Choice(("semantic", "tokens")),
+        help="How drafts are accepted. Default: semantic, whole steps by their meaning, which is "
+        "approximate; tokens is speculative decoding, which is not.",
+    ),
+    click.option("--probe", metavar="FOLDER", help="Predictors that semantic needs."),
+    click.option(
+        "--ahead",
+        type=click.IntRange(1),
+        help="Steps or tokens drafted before they are read. Default: 1 step, or 4 tokens.",
+    ),
+    click.option(
+        "--floor", type=Number(0, 1), help="Least ratio at which a step is accepted. Default: 0."
+    ),
     click.option("--rerank", metavar="MODEL", help="Judges what is found, in words, at the end."),
     click.option(
         "--rerank-tokens", type=click.IntRange(1), help="Most tokens of a judgement. Default: 1024."
@@ -131,11 +147,23 @@ def request_from(problem: str, options: dict[str, Any]) -> SolveRequest:
     def take(kind: type[Search] | type[Sampling]) -> dict[str, Any]:
         return {name: given.pop(name) for name in kind.__struct_fields__ if name in given}
 
+    drafting = _drafting(given)
     return SolveRequest(
         problem=problem,
+        drafting=drafting,
         generator=generator,
         verifier=verifier,
         search=Search(policy=policy, **take(Search)),
         sampling=Sampling(**take(Sampling)),
         **given,
     )
+
+
+def _drafting(given: dict[str, Any]) -> Drafting | None:
+    """How steps are drafted, taken out of the options."""
+    from engine.protocol import Drafting
+
+    found = {name: given.pop(name) for name in Drafting.__struct_fields__ if name in given}
+    if found and "draft" not in found:
+        raise click.UsageError(f"--{next(iter(found))} means nothing without --draft.")
+    return Drafting(**found) if found else None

@@ -13,6 +13,7 @@ from engine.protocol import (
     Answered,
     AnyEvent,
     BeamsSelected,
+    DraftJudged,
     DraftsDropped,
     Memory,
     NodeOpened,
@@ -23,6 +24,7 @@ from engine.protocol import (
     RunResumed,
     RunStarted,
     SolveRequest,
+    StepDrafted,
     StepFinished,
     StepScored,
     Stop,
@@ -54,6 +56,16 @@ class State(Enum):
     """Ends the solution that was chosen."""
 
 
+class Hand(Enum):
+    """Who wrote a node, where a draft model writes too."""
+
+    DRAFTED = auto()
+    """The draft model, and it is not judged yet."""
+    ACCEPTED = auto()
+    REWRITTEN = auto()
+    """The generator, since a draft was not accepted."""
+
+
 NOT_NEEDED = "a draft that was not needed"
 DECIDED = frozenset({State.KEPT, State.PRUNED, State.COMPLETED, State.ANSWER})
 
@@ -71,6 +83,12 @@ class Node:
     tokens: int = 0
     reason: str = ""
     """Why the node was pruned."""
+    hand: Hand | None = None
+    """None where nothing was drafted for it."""
+    draft: str = ""
+    """What was drafted last."""
+    chance: float | None = None
+    """Of that being accepted, once it is judged."""
     _pieces: list[str] = field(default_factory=list)
 
     @property
@@ -176,6 +194,7 @@ class RunView:
             case NodeOpened():
                 node = self._node(event.lineage)
                 node.stage, node.scores, node.tokens = State.WRITING, (), 0
+                node.hand, node.draft, node.chance = None, "", None
                 node.rewrite()
             case TextAppended():
                 self._node(event.lineage).append(event.text)
@@ -188,6 +207,16 @@ class RunView:
                 node = self._node(event.lineage)
                 node.scores, self.scored = event.scores, True
                 self._advance(node, State.SCORED)
+            case StepDrafted():
+                node = self._node(event.lineage)
+                node.draft, node.chance = event.text, None
+                if node.hand is not Hand.REWRITTEN:
+                    node.hand = Hand.DRAFTED
+            case DraftJudged():
+                node = self._node(event.lineage)
+                node.chance = event.probability
+                if not event.accepted or node.hand is not Hand.REWRITTEN:
+                    node.hand = Hand.ACCEPTED if event.accepted else Hand.REWRITTEN
             case NodesPruned():
                 self._prune(event)
             case DraftsDropped():

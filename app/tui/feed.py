@@ -10,12 +10,14 @@ from engine.protocol import (
     Answered,
     AnyEvent,
     BeamsSelected,
+    DraftJudged,
     DraftsDropped,
     NodeOpened,
     NodesPruned,
     RunFailed,
     RunFinished,
     RunResumed,
+    StepDrafted,
     StepFinished,
     StepScored,
     Stop,
@@ -106,7 +108,14 @@ class Feed:
 def _named(event: AnyEvent) -> tuple[Lineage, ...]:
     """The nodes that an event is about."""
     match event:
-        case NodeOpened() | TextAppended() | StepFinished() | StepScored():
+        case (
+            NodeOpened()
+            | TextAppended()
+            | StepDrafted()
+            | DraftJudged()
+            | StepFinished()
+            | StepScored()
+        ):
             return (event.lineage,)
         case NodesPruned() | DraftsDropped():
             return event.lineages

@@ -28,6 +28,10 @@ class Strategy(StrEnum):
     SMALLER_CONTEXT = "smaller context"
 
 
+IN_TURNS = frozenset({Strategy.IDLE_CACHE, Strategy.IDLE_MODEL, Strategy.IDLE_AGAIN})
+"""Strategies in which only one model works at a time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is asked of the models."""

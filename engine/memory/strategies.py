@@ -51,6 +51,13 @@ def verifier_setting(
     return _setting(cells, 2 * n + 2, max(n, markers), on, cache)
 
 
+def draft_setting(job: Job, facts: Facts, *, on: Kind = Kind.RAM) -> Setting:
+    """How the worker opens a model that drafts for all paths of a job."""
+    context = min(job.context, facts.trained_context or job.context)
+    cells = job.n * -(-context // _CELLS) * _CELLS
+    return generator_setting(cells, job.n, on=on, cache=job.cache, outputs=job.outputs)
+
+
 def _setting(cells: int, paths: int, outputs: int, on: Kind, cache: CacheType) -> Setting:
     sequences = min(paths, _MOST_PATHS) + OWN_SEQUENCES
     return Setting(cells, sequences, max(outputs, sequences), _ROWS[on], cache)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +16,12 @@ from engine.memory.learnt import header_of, name_of
 from engine.memory.ledger import Ledger, anonymous, ledger_file
 from engine.memory.options import Share, Strategy
 from engine.memory.record import Key, Measurement, Records, records_file
-from engine.memory.strategies import OWN_SEQUENCES, generator_setting, verifier_setting
+from engine.memory.strategies import (
+    OWN_SEQUENCES,
+    draft_setting,
+    generator_setting,
+    verifier_setting,
+)
 from engine.models.base import TokenModel
 from engine.models.chat import ChatTemplate
 from engine.models.folder import load_folder, open_folder
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from engine.models.hf.model import HfModel
     from engine.models.hf.weights import HfWeights
 
-Role = Literal["generator", "verifier"]
+Role = Literal["generator", "verifier", "draft"]
 Loading = Callable[[Path], Callable[[Header, float], None]]
 """Given a file, gives what is told of its header and of the part of its weights that is read."""
 
@@ -54,10 +59,16 @@ class _Place:
     setting: Setting
     prediction: Prediction
     device: Device
+    all_layers: bool = False
+    """Whether it gives the states of all its layers."""
 
     @property
     def weights(self) -> tuple[Path, int | None, str | None]:
         return self.path, self.layers, self.native
+
+    @property
+    def opening(self) -> tuple[Setting, bool]:
+        return self.setting, self.all_layers
 
     @property
     def predicted(self) -> int:
@@ -93,6 +104,7 @@ class Opened:
     """Set where the models take turns: each change from one to the other takes a while."""
     memory: Callable[[], dict[Role, ModelMemory]]
     """What each takes at the moment."""
+    draft: TokenModel | None = None
 
 
 class ModelPool:
@@ -112,7 +124,11 @@ class ModelPool:
             Interrupted: `stop` was set while loading.
             EngineError: a file cannot be used, or there is no memory for it.
         """
-        paths: dict[Role, Path | None] = {"generator": ask.generator, "verifier": ask.verifier}
+        paths: dict[Role, Path | None] = {
+            "generator": ask.generator,
+            "verifier": ask.verifier,
+            "draft": ask.draft,
+        }
         for role, held in list(self._held.items()):
             if held.place.path != paths[role]:
                 self._drop(role)  # before what is free is looked at
@@ -154,7 +170,9 @@ class ModelPool:
                 turns.clear_for(None)
             model = self._have(role, places[role], stop, loading(places[role].path))
             models[role] = model if turns is None else turns.add(model)
-        self._planner.ledger.promise(planned.device.name, planned.option.bytes, placed=True)
+        self._planner.ledger.promise(
+            planned.device.name, planned.option.bytes + planned.beside, placed=True
+        )
         verifier = self._held.get("verifier")
         return Opened(
             planned,
@@ -164,6 +182,7 @@ class ModelPool:
             verifier and verifier.template,
             turns,
             self._memory,
+            models.get("draft"),
         )
 
     def _have(
@@ -212,7 +231,7 @@ class ModelPool:
         held = self._held[role]
         if held.place.weights != place.weights:
             self._drop(role)
-        elif held.place.setting != place.setting and held.model is not None:
+        elif held.place.opening != place.opening and held.model is not None:
             held.model.close()
             held.model = None
 
@@ -238,8 +257,8 @@ def _places(planned: Planned, ask: Ask) -> dict[Role, _Place]:
     kind, cache = device.kind, ask.job.cache
     n = option.job.n
 
-    def place(path: Path, facts: Facts, share: Share, setting: Setting) -> _Place:
-        on_gpu = None if share.layers == facts.layers else share.layers
+    def place(path: Path, facts: Facts, share: Share | None, setting: Setting) -> _Place:
+        on_gpu = None if share is None or share.layers == facts.layers else share.layers
         layers = 0 if kind is Kind.RAM else on_gpu
         prediction = predict(facts, setting, gpu=kind is not Kind.RAM)
         return _Place(path, layers, device.native, setting, prediction, device)
@@ -247,12 +266,20 @@ def _places(planned: Planned, ask: Ask) -> dict[Role, _Place]:
     outputs = ask.job.outputs
     setting = generator_setting(option.generator.cells, n, on=kind, cache=cache, outputs=outputs)
     places: dict[Role, _Place] = {
-        "generator": place(ask.generator, planned.generator, option.generator, setting)
+        "generator": replace(
+            place(ask.generator, planned.generator, option.generator, setting),
+            all_layers=ask.all_layers,
+        )
     }
     if ask.verifier and planned.verifier and option.verifier:
         markers = ask.job.markers
         setting = verifier_setting(option.verifier.cells, n, on=kind, cache=cache, markers=markers)
         places["verifier"] = place(ask.verifier, planned.verifier, option.verifier, setting)
+    if ask.draft and planned.draft:
+        setting = draft_setting(option.job, planned.draft, on=kind)
+        places["draft"] = replace(
+            place(ask.draft, planned.draft, None, setting), all_layers=ask.all_layers
+        )
     return places
 
 
@@ -287,7 +314,13 @@ def _open(
     setting = place.setting
     paths = setting.sequences - OWN_SEQUENCES
     if not isinstance(weights, LlamaWeights):
-        return open_folder(weights, capacity=setting.cells, paths=paths, stop=stop)
+        return open_folder(
+            weights,
+            capacity=setting.cells,
+            paths=paths,
+            stop=stop,
+            all_layers=place.all_layers,
+        )
     return LlamaModel(
         weights,
         capacity=setting.cells,
@@ -295,6 +328,7 @@ def _open(
         outputs=setting.outputs,
         stop=stop,
         cache=setting.cache.value,
+        all_layers=place.all_layers,
     )
 
 

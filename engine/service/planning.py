@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.memory.devices import Device
-from engine.memory.estimate import Facts
+from engine.memory.devices import Device, Kind
+from engine.memory.estimate import Facts, predict
 from engine.memory.learnt import learnt, own_device
 from engine.memory.ledger import Ledger, Promise, holders, outstanding
-from engine.memory.options import Job, Option
+from engine.memory.options import IN_TURNS, Budget, Job, Option
 from engine.memory.plan import Plan, budget_for, make_plan
 from engine.memory.record import Records
 from engine.memory.sizes import MIB, size_text
 from engine.memory.speed import loading, processor
+from engine.memory.strategies import draft_setting
 from engine.models.devices import can_use_gpu, native_devices
 from engine.protocol.events import Trouble
 
@@ -34,6 +35,10 @@ class Ask:
     """Bytes that may be taken in all; None takes what is free, less a margin."""
     force: bool = False
     """Go on where the models do not fit."""
+    draft: Path | None = None
+    """A model that drafts steps for the generator, with a cache for as many paths."""
+    all_layers: bool = False
+    """Whether generator and draft model give the states of all their layers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,9 @@ class Planned:
     option: Option
     generator: Facts
     verifier: Facts | None
+    draft: Facts | None = None
+    beside: int = 0
+    """Bytes of the draft model, which no option counts."""
 
     @property
     def device(self) -> Device:
@@ -78,23 +86,43 @@ class Planner:
             backend = device.backend
             generator = learnt(ask.generator, ask.job.cache, backend, self.records)
             verifier = ask.verifier and learnt(ask.verifier, ask.job.cache, backend, self.records)
-            plan = make_plan(generator, verifier, ask.job, budget)
+            draft = ask.draft and learnt(ask.draft, ask.job.cache, backend, self.records)
+            beside = _bytes(draft, ask.job, device) if draft else 0
+            plan = _plan(generator, verifier, ask.job, budget, beside)
             option = plan.chosen
             if option is None and ask.force:
                 short = plan.least - budget.bytes
                 warn("memory", f"The models need {size_text(short)} more than may be used.")
                 enough = replace(budget, bytes=plan.least + MIB)
-                option = make_plan(generator, verifier, ask.job, enough).chosen
+                option = _plan(generator, verifier, ask.job, enough, beside).chosen
             if option is None:
                 raise _refusal(plan, others)
-            self.ledger.promise(device.name, option.bytes, placed=False)
+            self.ledger.promise(device.name, option.bytes + beside, placed=False)
         if option.job.context < plan.job.context:
             warn(
                 "memory",
                 f"There is memory for paths of {option.job.context:,} tokens, not of "
                 f"{plan.job.context:,}: longer ones end there.",
             )
-        return Planned(plan, option, generator, verifier)
+        return Planned(plan, option, generator, verifier, draft or None, beside)
+
+
+def _bytes(draft: Facts, job: Job, device: Device) -> int:
+    """What a draft model takes of a device."""
+    on_device = device.kind is not Kind.RAM
+    taken = predict(draft, draft_setting(job, draft, on=device.kind), gpu=on_device)
+    return taken.on_device if device.kind is Kind.GPU else taken.total
+
+
+def _plan(generator: Facts, verifier: Facts | None, job: Job, budget: Budget, beside: int) -> Plan:
+    """A plan for what a draft model of `beside` bytes leaves. It works in every pass, so that no
+    models take turns."""
+    left = replace(budget, bytes=max(0, budget.bytes - beside))
+    plan = make_plan(generator, verifier, job, left)
+    options = plan.options
+    if beside:
+        options = tuple(option for option in options if option.strategy not in IN_TURNS)
+    return replace(plan, budget=budget, options=options, least=plan.least + beside)
 
 
 def _refusal(plan: Plan, others: list[Promise]) -> EngineError:

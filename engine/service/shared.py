@@ -37,6 +37,7 @@ class Shared:
         self.models = models
         self.cache = KvTree(models.generator, _copies(models) if copies else None)
         self.verifier_cache = KvTree(models.verifier) if models.verifier is not None else None
+        self.draft_cache = KvTree(models.draft) if models.draft is not None else None
         self.together = Together(models.generator, self.cache, alone=self._alone)
         self._ask = ask
         self._watch = watch
@@ -52,6 +53,7 @@ class Shared:
         return (
             ask.generator == mine.generator
             and ask.verifier in (None, mine.verifier)
+            and (ask.draft, ask.all_layers) == (mine.draft, mine.all_layers)
             and (ask.limit, ask.force, ask.job.cache) == (mine.limit, mine.force, mine.job.cache)
             and ask.job.context <= mine.job.context
             and ask.job.n <= mine.job.n

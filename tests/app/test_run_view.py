@@ -1,9 +1,11 @@
-from app.run_view import RunView, State
+from app.run_view import Hand, RunView, State
 from engine.protocol import (
     BeamsSelected,
+    DraftJudged,
     NodeOpened,
     NodesPruned,
     RunResumed,
+    StepDrafted,
     StepFinished,
     StepScored,
     TextAppended,
@@ -100,3 +102,16 @@ def test_a_very_long_path_is_no_trouble() -> None:
     lineage = (0,) * 5000
     view = view_of([NodeOpened(lineage=lineage)])
     assert view.depth == len(list(view.walk())) == 5000
+
+
+def test_a_node_tells_who_wrote_it() -> None:
+    view = view_of([NodeOpened(lineage=(0,)), StepDrafted(lineage=(0,), text="2+2=5")])
+    node = view.nodes[(0,)]
+    assert (node.hand, node.draft, node.text) == (Hand.DRAFTED, "2+2=5", "")
+    view.update(DraftJudged(lineage=(0,), accepted=True, probability=0.9))
+    assert (node.hand, node.chance) == (Hand.ACCEPTED, 0.9)
+    view.update(StepDrafted(lineage=(0,), text="so 6"))
+    view.update(DraftJudged(lineage=(0,), accepted=False, probability=0.1))
+    assert node.hand is Hand.REWRITTEN  # though a part of it was accepted
+    view.update(NodeOpened(lineage=(0,)))
+    assert (node.hand, node.draft, node.chance) == (None, "", None)

@@ -45,7 +45,7 @@ def memory_bar(memory: Memory, cells: int) -> str:
     """Signs in proportion to the budget; whatever takes any of it has one at least."""
     bar = "│".join(
         "".join(sign * _cells(size, memory.budget, cells) for sign, size in _split(model))
-        for model in (memory.generator, memory.verifier)
+        for model in (memory.generator, memory.draft, memory.verifier)
         if _total(model)
     )
     return f"[{bar.ljust(cells, FREE)}]"
@@ -53,7 +53,7 @@ def memory_bar(memory: Memory, cells: int) -> str:
 
 def memory_words(memory: Memory) -> list[str]:
     """The figures, the most telling first."""
-    models = {"gen": memory.generator, "ver": memory.verifier}
+    models = {"gen": memory.generator, "draft": memory.draft, "ver": memory.verifier}
     used = sum(map(_total, models.values()))
     parts = [f"{_size(used)} of {_size(memory.budget)}"]
     for name, model in models.items():

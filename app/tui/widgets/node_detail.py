@@ -13,7 +13,7 @@ from textual.widgets import Static
 from app.glyphs import glyphs_for
 from app.narration import clock
 from app.printable import one_line, printable
-from app.run_view import Lineage, Node, RunView, State
+from app.run_view import Hand, Lineage, Node, RunView, State
 from app.tui.feed import Times
 from app.tui.shown import as_text
 
@@ -29,6 +29,13 @@ WORDS = {
     State.PRUNED: "pruned",
     State.COMPLETED: "ends a solution",
     State.ANSWER: "ends the chosen solution",
+}
+
+
+_HANDS = {
+    Hand.DRAFTED: "drafted, to be read by the generator",
+    Hand.ACCEPTED: "drafted, and accepted by its meaning (approximate)",
+    Hand.REWRITTEN: "written by the generator; not accepted",
 }
 
 
@@ -67,7 +74,7 @@ def _facts(node: Node, view: RunView, times: Times | None) -> str:
     decision = f"{_GLYPHS.states[node.state]} {WORDS[node.state]}"
     if node.state is State.PRUNED and node.reason:
         decision += f": {one_line(node.reason)}"
-    lines = [f"step {len(node.lineage)} · path {name}", decision, _scores(node, view)]
+    lines = [f"step {len(node.lineage)} · path {name}", decision, _hand(node), _scores(node, view)]
     costs = [f"{node.tokens} tokens"] if node.tokens else []
     if times is not None and times.finished is not None:
         costs.append(f"{clock(times.opened)} → {clock(times.finished)}")
@@ -75,6 +82,16 @@ def _facts(node: Node, view: RunView, times: Times | None) -> str:
         costs.append(f"since {clock(times.opened)}")
     lines.append(" · ".join(costs))
     return "\n".join(filter(None, lines))
+
+
+def _hand(node: Node) -> str:
+    """Who wrote the step, and what was drafted for it in vain."""
+    if node.hand is None:
+        return ""
+    line = f"{_GLYPHS.hands[node.hand]} {_HANDS[node.hand]}"
+    if node.hand is Hand.REWRITTEN and node.draft:
+        line += f": {one_line(node.draft)}"
+    return line + (f" · chance {node.chance:.2f}" if node.chance is not None else "")
 
 
 def _scores(node: Node, view: RunView) -> str:
