@@ -2,8 +2,8 @@
 
 Every held-out problem is solved once by every way of writing, which take turns: one path, sampled.
 FOLDER holds the labelled samples of `sapwood probe collect` and `label`, from which the predictors
-are trained at the start. Random acceptance has the share of steps that semantic acceptance was
-measured to accept on other problems.
+are trained at the start. Random acceptance accepts the share of steps that semantic acceptance was
+measured to accept on other problems, once without and once with a floor.
 
 `--noise` compares predictors that learnt from labels of which a part was replaced by random ones;
 `--lengths` measures speculative decoding by the number of tokens drafted at once.
@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -39,6 +39,7 @@ from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.settings import EXACT, Limits
 from engine.seedling.problems import Problem, held_out, training_problems
+from engine.semantic.acceptance import Acceptance
 from engine.semantic.data import Folder
 from engine.semantic.features import FEATURES, Feature
 from engine.semantic.judges import ByMeaning, ByTokens, Judging
@@ -53,6 +54,8 @@ _TOKENS = 4
 _CALIBRATION = 60
 _TARGET, _DRAFT = "target alone", "draft alone"
 _RANDOM = "random acceptance"
+FLOOR = 0.9
+"""Of the ratio of probabilities, in the way that has one."""
 
 
 @dataclass(frozen=True)
@@ -140,17 +143,24 @@ class Bench:
         models = self.plain if kind == "last" else self.inside
         return Way(name, models, ByMeaning(kind, draft, target))
 
+    def floored(self, like: Way) -> Way:
+        """Semantic acceptance with a floor."""
+        assert isinstance(like.judging, ByMeaning)
+        judging = replace(like.judging, acceptance=Acceptance(floor=FLOOR))
+        return Way(f"{like.name}, floor {FLOOR}", like.models, judging)
+
     def random(self, like: Way) -> Way:
         """Random acceptance of as many steps as another way accepts."""
         tally = Tally()
         for number, problem in enumerate(islice(training_problems(77), _CALIBRATION)):
             self.solve(like, problem, number, tally)
         share = tally.accepted / max(1, tally.drafted)
-        print(f"{_RANDOM}: {share:.1%} of steps, as {like.name}", flush=True)
+        name = f"{_RANDOM} of {share:.0%}"
+        print(f"{name}, as {like.name}", flush=True)
         judging = ByMeaning(
             "last", lambda rows: np.ones(len(rows)), lambda rows: np.full(len(rows), share)
         )
-        return Way(_RANDOM, self.plain, judging)
+        return Way(name, self.plain, judging)
 
     def solve(self, way: Way, problem: Problem, seed: int, tally: Tally) -> None:
         """Write one path and add what came of it."""
@@ -235,7 +245,10 @@ def _ways(bench: Bench, options: argparse.Namespace) -> Iterator[Way]:
         yield Way(f"speculative decoding, {_TOKENS} tokens", bench.plain, ByTokens(_TOKENS))
         semantic = [bench.semantic(f"semantic, {kind}", options.data, kind) for kind in FEATURES]
         yield from semantic
+        floored = bench.floored(semantic[0])
+        yield floored
         yield bench.random(semantic[0])
+        yield bench.random(floored)
 
 
 def measure(
@@ -292,7 +305,8 @@ def table(tallies: dict[str, Tally]) -> str:
 def comparisons(tallies: dict[str, Tally]) -> str:
     """Each way against the target alone, and against random acceptance."""
     rows: list[list[str]] = []
-    for rival in (name for name in (_TARGET, _RANDOM) if name in tallies):
+    rivals = [name for name in tallies if name == _TARGET or name.startswith(_RANDOM)]
+    for rival in rivals:
         for name, tally in tallies.items():
             if name in (_TARGET, rival):
                 continue
