@@ -2,8 +2,8 @@
 
 Every held-out problem is solved once by every way of writing, which take turns: one path, sampled.
 FOLDER holds the labelled samples of `sapwood probe collect` and `label`, from which the predictors
-are trained at the start. Random acceptance accepts the share of steps that semantic acceptance was
-measured to accept on other problems, once without and once with a floor.
+are trained at the start, and kept there. Random acceptance accepts the share of steps that semantic
+acceptance was measured to accept on other problems, once without and once with a floor.
 
 `--noise` compares predictors that learnt from labels of which a part was replaced by random ones;
 `--lengths` measures speculative decoding by the number of tokens drafted at once.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -125,14 +124,14 @@ class Bench:
         return Models(*models)
 
     def semantic(self, name: str, data: Path, kind: Feature, noise: float = 0.0) -> Way:
-        """Semantic acceptance with predictors that are trained now."""
-        with tempfile.TemporaryDirectory() as folder:
-            pair = Path(folder)
+        """Semantic acceptance with predictors that are trained if they are not there."""
+        pair = data / "pairs" / f"{kind}-{noise:g}"
+        if not (pair / probing.TARGET_FILE).exists():
             probing.train(data, pair, kind, seed=0, noise=noise)
-            about = Folder(data).about()
-            draft = load(pair / probing.DRAFT_FILE, "draft", about.draft)
-            target = load(pair / probing.TARGET_FILE, "target", about.target)
-            report = probing.evaluate(data, pair, floor=0.0, seed=0)
+        about = Folder(data).about()
+        draft = load(pair / probing.DRAFT_FILE, "draft", about.draft)
+        target = load(pair / probing.TARGET_FILE, "target", about.target)
+        report = probing.evaluate(data, pair, floor=0.0, seed=0)
         print(
             f"{name}: correlation {report.draft.correlation:.3f} (draft), "
             f"{report.target.correlation:.3f} (target); accepts {report.agreement.accepted:.1%}; "
