@@ -29,8 +29,15 @@ STORY = (
 
 
 def workers() -> list[psutil.Process]:
-    """The engine's processes of this program."""
-    return psutil.Process().children()
+    """The engine's processes of this program, which may have others of its libraries' own."""
+    return [child for child in psutil.Process().children() if _is_worker(child)]
+
+
+def _is_worker(child: psutil.Process) -> bool:
+    try:
+        return "engine.service" in child.cmdline()
+    except psutil.Error:  # it has ended
+        return False
 
 
 async def started(driver: Driver, effort_presses: int = 0) -> None:
