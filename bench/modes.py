@@ -86,11 +86,13 @@ Cell = tuple[str, int]
 
 
 def race(
-    cells: Mapping[Cell, Pair], problems: Sequence[Problem], seconds: float
+    cells: Mapping[Cell, Pair],
+    chosen: Mapping[str, Mode],
+    problems: Sequence[Problem],
+    seconds: float,
 ) -> dict[Cell, dict[str, list[Outcome]]]:
     """Every mode on every problem, in turns; no problem is begun after `seconds`."""
     begin = time.monotonic()
-    chosen = modes()
     results = {cell: {name: list[Outcome]() for name in chosen} for cell in cells}
     for (_, n), pair in cells.items():  # what is computed first is slow
         solve(pair, problems[-1].text, EXACT, n=n, seed=0)
@@ -161,7 +163,7 @@ def sameness(results: Mapping[Cell, Mapping[str, Sequence[Outcome]]]) -> str:
     for (generator, n), outcomes in results.items():
         whole, others = Equality(), Equality()
         for name, mode in modes().items():
-            if name != INCREMENTAL and not mode.shortcuts.any:
+            if name in outcomes and name != INCREMENTAL and not mode.shortcuts.any:
                 equality = whole if mode.whole_paths else others
                 for first, other in zip(outcomes[INCREMENTAL], outcomes[name], strict=True):
                     equality.compare(first, other)
@@ -198,6 +200,13 @@ def main() -> None:
     parser.add_argument("--generators", nargs="+", default=GENERATORS, help="of the catalogue")
     parser.add_argument("--n", nargs="+", type=int, default=(4, 8, 16))
     parser.add_argument("--problems", type=int, default=12)
+    parser.add_argument(
+        "--modes",
+        nargs="+",
+        choices=list(modes()),
+        default=list(modes()),
+        help=f"rows of the table; 'baseline', '{INCREMENTAL}' and '{NO_DRAFTS}' must be among them",
+    )
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin none after")
     parser.add_argument("--equality", type=int, metavar="RUNS", help="compare trees, time nothing")
     parser.add_argument(
@@ -216,7 +225,8 @@ def main() -> None:
             for g in options.generators
         }
         cells = {(g, n): pairs[g] for g in options.generators for n in options.n}
-        results = race(cells, held_out(options.problems, seed=1), options.seconds)
+        chosen = {name: mode for name, mode in modes().items() if name in options.modes}
+        results = race(cells, chosen, held_out(options.problems, seed=1), options.seconds)
     for (generator, n), outcomes in results.items():
         print(times(generator, n, outcomes), flush=True)
     print(sameness(results))
