@@ -166,4 +166,8 @@ def _drafting(given: dict[str, Any]) -> Drafting | None:
     found = {name: given.pop(name) for name in Drafting.__struct_fields__ if name in given}
     if found and "draft" not in found:
         raise click.UsageError(f"--{next(iter(found))} means nothing without --draft.")
+    if found.get("accept") == "tokens":
+        for name in ("probe", "floor"):
+            if name in found:
+                raise click.UsageError(f"--{name} means nothing with --accept tokens.")
     return Drafting(**found) if found else None

@@ -83,7 +83,7 @@ class Folder:
                 raise EngineError(
                     Trouble.USAGE,
                     f"{self.path} has samples of other models or settings.",
-                    "Choose another --out, or give the same models and options as before.",
+                    "Choose another --data, or give the same models and options as before.",
                 )
         else:
             file.write_bytes(msgspec.json.encode(about))

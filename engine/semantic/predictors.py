@@ -109,6 +109,8 @@ def load(path: Path, role: Role, subject: Subject) -> Predictor:
     Raises:
         EngineError: it is missing or damaged, or another model's.
     """
+    if not path.exists():
+        raise EngineError(Trouble.MODEL, f"There is no predictor {path}.", _AGAIN)
     stored = open_safetensors(path)
     about = {
         key.removeprefix(_KEY): value

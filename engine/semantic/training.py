@@ -42,8 +42,8 @@ def parts(samples: Samples, seed: int) -> Parts:
     if len(problems) < 10:
         raise EngineError(
             Trouble.USAGE,
-            f"There are samples of {len(problems)} problems, which is too few to learn from.",
-            "Collect samples of 10 problems at least; some hundreds are better.",
+            f"There are labelled samples of too few problems to learn from: {len(problems)}.",
+            "Collect samples of 10 at least, better of some hundreds, and then label them.",
         )
     order = np.random.default_rng(seed).permutation(problems)
     first = round(SPLIT[0] * len(order))

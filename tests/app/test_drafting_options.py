@@ -28,6 +28,13 @@ def test_they_mean_nothing_without_a_draft_model(option: str) -> None:
         request_from("1+1", {option: "semantic"})
 
 
+@pytest.mark.parametrize("option", ["probe", "floor"])
+def test_what_predictors_need_means_nothing_where_tokens_are_accepted(option: str) -> None:
+    given = {"draft": "seedling", "accept": "tokens", option: "0.5"}
+    with pytest.raises(click.UsageError, match=f"--{option} means nothing with --accept tokens"):
+        request_from("1+1", given)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_every_hand_has_a_sign_of_its_own(encoding: str) -> None:
     glyphs = glyphs_for(encoding)

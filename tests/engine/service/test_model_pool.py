@@ -104,7 +104,7 @@ def test_forks_and_drops_do_not_wake_who_waits(pool: Pool) -> None:
 def test_a_changed_budget_opens_caches_anew_and_keeps_the_weights(pool: Pool) -> None:
     first = pool.open(GIB)
     weights = {role: held.weights for role, held in pool.pool._held.items()}
-    small = pool.open(99 * MIB)
+    small = pool.open(105 * MIB)
     assert small.generator.capacity < first.generator.capacity
     assert {role: held.weights for role, held in pool.pool._held.items()} == weights
     again = pool.open(GIB)
