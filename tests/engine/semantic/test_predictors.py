@@ -109,7 +109,7 @@ def test_damage_is_refused(tmp_path: Path) -> None:
     write_safetensors(path, tensors, stored.metadata | {"sapwood.probe.version": "9"})
     with pytest.raises(EngineError, match="no predictor that this version"):
         load(path, "draft", MODEL)
-    with pytest.raises(EngineError, match="There is no file"):
+    with pytest.raises(EngineError, match="There is no predictor"):
         load(tmp_path / "none.safetensors", "draft", MODEL)
 
 
