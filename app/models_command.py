@@ -123,7 +123,7 @@ def remove(ids: tuple[str, ...]) -> ExitCode:
 @models.command()
 @_json
 def where(as_json: bool) -> ExitCode:
-    """Tell the folders of models, and the file for entries of your own."""
+    """Tell the folders of models and run logs, and the file for entries of your own."""
     from dataclasses import asdict
 
     from engine.client.models import places

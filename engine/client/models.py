@@ -19,7 +19,7 @@ from engine.hub.messages import Progress
 from engine.hub.remote import look_up
 from engine.memory.devices import Device
 from engine.models.gguf import read_header
-from engine.places import models_dir, own_catalogue
+from engine.places import models_dir, own_catalogue, runs_dir
 from engine.protocol.events import Trouble
 
 __all__ = [
@@ -89,6 +89,8 @@ class Places:
     """What other programs have downloaded, which is used as it is."""
     catalogue: Path
     """Entries of the user's own."""
+    runs: Path
+    """Logs of runs."""
 
 
 def known() -> list[Model]:
@@ -131,7 +133,7 @@ def presets() -> tuple[Device, dict[str, Preset]]:
 
 
 def places() -> Places:
-    return Places(models_dir(), store.cache_dir(), own_catalogue())
+    return Places(models_dir(), store.cache_dir(), own_catalogue(), runs_dir())
 
 
 def verify(model: Model, tell: Callable[[Progress], None]) -> str:
