@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @preset_option
 @click.option("--generator", metavar="MODEL", help="Catalogue id or path.")
 @click.option("--verifier", metavar="MODEL", help="Catalogue id or path.")
+@click.option("--draft", metavar="MODEL", help="A model that drafts for the generator.")
 @click.option("--n", type=click.IntRange(1), help="Paths in flight. Default: 8.")
 @click.option("--width", type=click.IntRange(1), help="Children of a survivor. Default: 4.")
 @click.option("--context", type=click.IntRange(16), help="Tokens of a path. Default: 2048.")
@@ -54,11 +55,12 @@ def plan(
     given = filled(given, to_run=False)
     generator = given.pop("generator", DEMONSTRATION)
     verifier = given.pop("verifier", DEMONSTRATION if generator == DEMONSTRATION else None)
+    draft = given.pop("draft", None)
     asked = given.get("context")
     given["cache"] = CacheType(given.get("cache", CACHES[0]))
     job = Job(**given)
     with engine_errors():
-        found = plan_for(generator, verifier, job, gpu=gpu, limit=budget)
+        found = plan_for(generator, verifier, job, gpu=gpu, limit=budget, draft=draft)
     if as_json:
         output.data(json.dumps(asdict(found) | {"estimate": True}) + "\n")
     else:
@@ -89,6 +91,11 @@ def _lines(found: Planned, asked: int | None) -> list[str]:
         lines.append(
             f"Paths end at {job.context:,} tokens, not at {asked:,}: no more were these models "
             "made for."
+        )
+    if found.draft is not None:
+        lines.append(
+            f"{size_text(found.beside)} of it are the draft model's, "
+            f"{one_line(found.draft.name or 'draft')}; the table counts the rest."
         )
     if found.note:
         lines.append(found.note)

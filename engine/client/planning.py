@@ -12,6 +12,7 @@ from engine.client.machine import features
 from engine.client.unseen import unseen
 from engine.errors import EngineError
 from engine.memory import learnt
+from engine.memory.beside import draft_bytes, plan_beside
 from engine.memory.devices import Device
 from engine.memory.estimate import CacheType, Facts
 from engine.memory.ledger import Ledger, holders, ledger_file, outstanding
@@ -34,14 +35,24 @@ class Planned:
     note: str
     """Why the plan is not for the GPU that is there, who else holds memory, and which models are
     not here; usually empty."""
+    draft: Facts | None = None
+    beside: int = 0
+    """Bytes of the draft model, which no option counts."""
 
 
 def plan_for(
-    generator: str, verifier: str | None, job: Job, *, gpu: str | None, limit: int | None
+    generator: str,
+    verifier: str | None,
+    job: Job,
+    *,
+    gpu: str | None,
+    limit: int | None,
+    draft: str | None = None,
 ) -> Planned:
     """Plan two models, by catalogue id or path, without loading anything.
 
     Args:
+        draft: a model that drafts for the generator.
         gpu: name of a device to plan for instead of this machine's.
         limit: bytes the plan may use; by default what is free, less a margin.
 
@@ -61,8 +72,12 @@ def plan_for(
     second, also = None, ""
     if verifier is not None:
         second, also = _facts("verifier", verifier, job, budget.device)
-    plan = make_plan(first, second, job, budget)
-    return Planned(first, second, plan, _joined(note, told, also))
+    third, beside, more = None, 0, ""
+    if draft is not None:
+        third, more = _facts("generator", draft, job, budget.device)
+        beside = draft_bytes(third, job, budget.device)
+    plan = plan_beside(first, second, job, budget, beside)
+    return Planned(first, second, plan, _joined(note, told, also, more), third, beside)
 
 
 def plan_alone(role: Role, name: str, job: Job) -> Planned:

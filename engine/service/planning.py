@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.memory.devices import Device, Kind
-from engine.memory.estimate import Facts, predict
+from engine.memory.beside import draft_bytes, plan_beside
+from engine.memory.devices import Device
+from engine.memory.estimate import Facts
 from engine.memory.learnt import learnt, own_device
 from engine.memory.ledger import Ledger, Promise, holders, outstanding
-from engine.memory.options import IN_TURNS, Budget, Job, Option
-from engine.memory.plan import Plan, budget_for, make_plan
+from engine.memory.options import Job, Option
+from engine.memory.plan import Plan, budget_for
 from engine.memory.record import Records
 from engine.memory.sizes import MIB, size_text
 from engine.memory.speed import loading, processor
-from engine.memory.strategies import draft_setting
 from engine.models.devices import can_use_gpu, native_devices
 from engine.protocol.events import Trouble
 
@@ -87,14 +87,14 @@ class Planner:
             generator = learnt(ask.generator, ask.job.cache, backend, self.records)
             verifier = ask.verifier and learnt(ask.verifier, ask.job.cache, backend, self.records)
             draft = ask.draft and learnt(ask.draft, ask.job.cache, backend, self.records)
-            beside = _bytes(draft, ask.job, device) if draft else 0
-            plan = _plan(generator, verifier, ask.job, budget, beside)
+            beside = draft_bytes(draft, ask.job, device) if draft else 0
+            plan = plan_beside(generator, verifier, ask.job, budget, beside)
             option = plan.chosen
             if option is None and ask.force:
                 short = plan.least - budget.bytes
                 warn("memory", f"The models need {size_text(short)} more than may be used.")
                 enough = replace(budget, bytes=plan.least + MIB)
-                option = _plan(generator, verifier, ask.job, enough, beside).chosen
+                option = plan_beside(generator, verifier, ask.job, enough, beside).chosen
             if option is None:
                 raise _refusal(plan, others)
             self.ledger.promise(device.name, option.bytes + beside, placed=False)
@@ -105,24 +105,6 @@ class Planner:
                 f"{plan.job.context:,}: longer ones end there.",
             )
         return Planned(plan, option, generator, verifier, draft or None, beside)
-
-
-def _bytes(draft: Facts, job: Job, device: Device) -> int:
-    """What a draft model takes of a device."""
-    on_device = device.kind is not Kind.RAM
-    taken = predict(draft, draft_setting(job, draft, on=device.kind), gpu=on_device)
-    return taken.on_device if device.kind is Kind.GPU else taken.total
-
-
-def _plan(generator: Facts, verifier: Facts | None, job: Job, budget: Budget, beside: int) -> Plan:
-    """A plan for what a draft model of `beside` bytes leaves. It works in every pass, so that no
-    models take turns."""
-    left = replace(budget, bytes=max(0, budget.bytes - beside))
-    plan = make_plan(generator, verifier, job, left)
-    options = plan.options
-    if beside:
-        options = tuple(option for option in options if option.strategy not in IN_TURNS)
-    return replace(plan, budget=budget, options=options, least=plan.least + beside)
 
 
 def _refusal(plan: Plan, others: list[Promise]) -> EngineError:

@@ -44,6 +44,26 @@ def test_what_does_not_fit_is_refused_with_numbers_and_a_way_out(sapwood: Sapwoo
     assert "smaller" in ran.err
 
 
+def test_a_draft_model_takes_its_part_and_rules_turns_out(sapwood: Sapwood) -> None:
+    pair = (
+        "plan",
+        "--generator",
+        "seedling-target",
+        "--verifier",
+        "seedling",
+        "--gpu",
+        "CPU 16 GB",
+    )
+    alone = json.loads(sapwood(*pair, "--json").out)
+    ran = sapwood(*pair, "--draft", "seedling", "--json")
+    drafted = json.loads(ran.out)
+    assert alone["beside"] == 0
+    assert drafted["beside"] > 0
+    assert drafted["plan"]["least"] == alone["plan"]["least"] + drafted["beside"]
+    assert {option["strategy"] for option in drafted["plan"]["options"]} == {"collocated"}
+    assert "are the draft model's" in sapwood(*pair, "--draft", "seedling").out
+
+
 def test_mistakes_are_told_as_such(sapwood: Sapwood) -> None:
     assert sapwood("plan", "--budget", "lots").code == 2
     assert sapwood("plan", "--generator", "unheard-of", "--gpu", "RTX 4090").code == 2
