@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import re
 import time
 import tomllib
 from collections.abc import Callable
@@ -22,7 +23,7 @@ _BLOCK = 16 * MIB
 
 
 def named(name: str) -> Device:
-    """A device of the table, with all of its memory free.
+    """A device of the table, or "CPU 16 GB": this processor with that much RAM. All of it is free.
 
     Raises:
         EngineError: the table has none of that name.
@@ -41,10 +42,14 @@ def named(name: str) -> Device:
                 _speed(entry),
                 link * 1e9 if link else None,
             )
+    if plain := re.fullmatch(r"cpu (\d+) ?gb", key):
+        memory = int(plain[1]) * GIB
+        return Device(f"CPU {plain[1]} GB", Kind.RAM, memory, memory)
     raise EngineError(
         Trouble.USAGE,
         f"Sapwood has no figures of a '{name}'.",
-        f"It knows {', '.join(table)}; for any other, give its memory with --budget.",
+        f"It knows {', '.join(table)}, and 'CPU 16 GB' for this processor with other memory; for "
+        "any other, give its memory with --budget.",
     )
 
 

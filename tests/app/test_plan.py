@@ -44,6 +44,11 @@ def test_what_does_not_fit_is_refused_with_numbers_and_a_way_out(sapwood: Sapwoo
     assert "smaller" in ran.err
 
 
+def test_a_processor_with_other_memory_can_be_planned_for(sapwood: Sapwood) -> None:
+    ran = sapwood("plan", "--gpu", "CPU 16 GB")
+    assert "15.0 GiB of CPU 16 GB may be used" in ran.out
+
+
 def test_a_draft_model_takes_its_part_and_rules_turns_out(sapwood: Sapwood) -> None:
     pair = (
         "plan",
