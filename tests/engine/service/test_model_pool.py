@@ -24,7 +24,7 @@ from engine.service.model_pool import ModelPool, Opened
 from engine.service.planning import Ask
 
 JOB = Job(n=4, width=2, context=1024)
-LOW = 95 * MIB
+LOW = 101 * MIB
 """Too little for both models of the seedling at once."""
 
 
