@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from bench.semantic import Bench
 from engine import search
 from engine.models.base import Span
-from engine.models.chat import INSTRUCTION
 from engine.models.kv_tree import KvTree
 from engine.models.llama import LlamaModel
 from engine.models.sampling import Sampler
@@ -43,13 +42,7 @@ def main() -> None:
         bench = Bench(stack, paths=PATHS + 6)
         target = bench.plain.target
         (problem,) = held_out(1, 0)
-        prompt = bench.template.encode(
-            target.vocabulary,
-            [
-                {"role": "system", "content": INSTRUCTION},
-                {"role": "user", "content": problem.text},
-            ],
-        )
+        prompt = bench.template.ask(target.vocabulary, problem.text)
         begun = problem.steps[0].partition("=")[0] + "="
         prompt += target.vocabulary.tokenize(begun)
         expected = _expected(target, prompt)

@@ -40,6 +40,7 @@ from engine.verify.heads import head_of
 from engine.verify.prm import Prm
 from tests.engine.checkpoints import FAMILIES, Family, build, whole_path_scores
 from tests.engine.checkpoints.families import Scale
+from tests.engine.verify.growing import grown
 
 _KINDS: tuple[BodyType, ...] = ("f16", "q8_0", "q6_k", "q4_k_m")
 _CONTEXT = 1024
@@ -69,25 +70,12 @@ def questions(count: int) -> list[Question]:
     ]
 
 
-def grown(prm: Prm, paths: Sequence[Sequence[str]]) -> Scores:
-    """Scores of all paths, grown side by side, a step at a time."""
-    tips = [prm.root for _ in paths]
-    for depth in range(max(map(len, paths))):
-        going = [i for i, path in enumerate(paths) if depth < len(path)]
-        scored = prm.score([(tips[i], [paths[i][depth]]) for i in going])
-        for i, tip in zip(going, scored, strict=True):
-            tips[i] = tip
-    return [tip.scores_since(prm.root) for tip in tips]
-
-
 def converted_scores(body: Path, asked: Sequence[Question]) -> Iterator[Scores]:
     """Scores by llama.cpp."""
     weights = LlamaWeights(body)
     format = catalogue.load().format(weights.header.text("sapwood.prm.format"))
-    template = ChatTemplate(
-        weights.header.text("tokenizer.chat_template"), bos=weights.vocabulary.bos.decode()
-    )
-    bound = bind(format, weights.vocabulary, template, head_of(body) if format.head else None)
+    head = head_of(body) if format.head else None
+    bound = bind(format, weights.vocabulary, weights.template, head)
     model = LlamaModel(weights, capacity=_CONTEXT, paths=_PATHS, outputs=64, stop=StopSignal())
     for question in asked:
         model.reset()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import correlation, fmean, pstdev
 from typing import Any
 
-from engine import search
 from engine.models.base import Vocabulary
 from engine.models.sampling import Sampler
 from engine.models.simulated import Process
@@ -22,7 +21,7 @@ from engine.protocol import RunStarted, StepFinished, StepScored
 from engine.protocol.request import Search
 from engine.runlog import read_run
 from engine.scheduling.settings import Limits
-from engine.search.policy import Lineage, Policy
+from engine.search.policy import Lineage
 
 CONTEXT = 4096
 """Tokens of the longest path; max_model_len of the FastTTS artifact."""
@@ -48,17 +47,6 @@ class Script:
     @property
     def limits(self) -> Limits:
         return Limits(self.search.step_tokens, CONTEXT)
-
-    def policy(self) -> Policy:
-        how = self.search
-        return search.build(
-            how.policy,
-            n=how.n,
-            width=how.width,
-            max_steps=how.max_steps,
-            aggregate=how.aggregate,
-            step_tokens=how.step_tokens,
-        )
 
 
 def generated(number: int, n: int, like: str | None) -> Script:

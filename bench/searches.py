@@ -14,7 +14,7 @@ import msgspec
 
 from engine import answers, catalogue, search
 from engine.models.base import Span, TokenModel
-from engine.models.chat import INSTRUCTION, ChatTemplate
+from engine.models.chat import ChatTemplate
 from engine.models.host_copies import HostCopies
 from engine.models.kv_tree import KvTree, Stem
 from engine.models.llama import LlamaModel, LlamaWeights
@@ -143,24 +143,18 @@ def opened(
         for w, size, outputs in zip(weights, sizes, (n, max(n, _MARKERS)), strict=True)
     ]
     writer, judge = models
-    template = ChatTemplate(
-        weights[0].header.text("tokenizer.chat_template"),
-        bos=weights[0].vocabulary.bos.decode(errors="replace"),
-        eos=weights[0].vocabulary.eos.decode(errors="replace"),
-    )
-
+    template = weights[0].template
     asking = template if equal else ChatTemplate("")
-
-    def prompt(problem: str) -> list[int]:
-        messages = [
-            {"role": "system", "content": INSTRUCTION},
-            {"role": "user", "content": problem},
-        ]
-        return template.encode(writer.vocabulary, messages)
-
     limits = Limits(tokens, min(context, writer.trained_context))
     try:
-        yield Pair(writer, judge, bind(format, judge.vocabulary, asking), prompt, limits, steps)
+        yield Pair(
+            writer,
+            judge,
+            bind(format, judge.vocabulary, asking),
+            partial(template.ask, writer.vocabulary),
+            limits,
+            steps,
+        )
     finally:
         for model in models:
             model.close()

@@ -28,7 +28,6 @@ from bench.accuracy import difference_interval
 from bench.table import markdown
 from engine import answers, search, seedling
 from engine.client import probing
-from engine.models.chat import INSTRUCTION, ChatTemplate
 from engine.models.kv_tree import KvTree
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.sampling import Sampler
@@ -100,7 +99,7 @@ class Bench:
         ]
         for weights in self.weights:
             stack.callback(weights.close)
-        self.template = ChatTemplate(self.weights[0].header.text("tokenizer.chat_template"))
+        self.template = self.weights[0].template
         self.plain = self._open(stack, paths, all_layers=False)
         self.inside = self._open(stack, paths, all_layers=True)
         small = Models(self.plain.draft, self.plain.draft)
@@ -166,13 +165,7 @@ class Bench:
         target, draft = way.models.target, way.models.draft
         policy = search.build("majority", n=1, max_steps=MAX_STEPS, step_tokens=LIMITS.step)
         begin = time.perf_counter()
-        prompt = self.template.encode(
-            target.vocabulary,
-            [
-                {"role": "system", "content": INSTRUCTION},
-                {"role": "user", "content": problem.text},
-            ],
-        )
+        prompt = self.template.ask(target.vocabulary, problem.text)
         drafter = None if way.judging is None else Drafter(draft, KvTree(draft), way.judging)
         scheduler = Scheduler(
             target,

@@ -49,6 +49,7 @@ from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.settings import MODES, Counts, Mode
 from engine.search.policy import Lineage
+from engine.service.solver import policy_of
 from engine.verify.formats import bind
 from engine.verify.prm import Prm
 
@@ -176,7 +177,7 @@ def solve(where: Machine, script: Script, name: str, kernel: Kernel) -> Outcome:
     )
     format = bind(catalogue.load().format("seedling"), verifier.vocabulary, ChatTemplate(""))
     prm = Prm(verifier, format, script.problem, whole_paths=how.whole_paths)
-    policy = script.policy()
+    policy = policy_of(script.search)
     steps: dict[Lineage, StepFinished] = {}
     completed: dict[Lineage, float] = {}
 

@@ -77,7 +77,7 @@ def engines(threads: int | None = None) -> Iterator[Engines]:
         LlamaModel(w, capacity=cells, paths=paths, outputs=64, stop=stop, threads=threads)
         for w in (writer, judge)
     ]
-    template = ChatTemplate(writer.header.text("tokenizer.chat_template"))
+    template = writer.template
     torch = HfModel(weights, capacity=cells, paths=paths, stop=stop)
     yield Engines(native[0], template, native[1], torch)
     for model in native:

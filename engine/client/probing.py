@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 
 from engine import catalogue
-from engine.models.chat import INSTRUCTION
 from engine.models.sampling import Sampler
 from engine.seedling.problems import training_problems
 from engine.semantic import collecting, evaluation, training
@@ -88,16 +87,7 @@ def collect(
                 seed=seed,
             )
         )
-        prompts = [
-            large.template.encode(
-                large.model.vocabulary,
-                [
-                    {"role": "system", "content": INSTRUCTION},
-                    {"role": "user", "content": problem.strip()},
-                ],
-            )
-            for problem in problems
-        ]
+        prompts = [large.template.ask(large.model.vocabulary, problem) for problem in problems]
         sampler = Sampler(temperature)
         yield done
         yield from collecting.collect(

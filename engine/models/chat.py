@@ -84,6 +84,14 @@ class ChatTemplate:
         holes = [{**message, "content": _HOLE.format(i)} for i, message in enumerate(messages)]
         return _HOLES.split(self.render(holes))[::2]
 
+    def ask(self, vocabulary: Vocabulary, problem: str) -> list[int]:
+        """A problem as tokens, after the system message with which all are solved."""
+        messages = [
+            {"role": "system", "content": INSTRUCTION},
+            {"role": "user", "content": problem.strip()},
+        ]
+        return self.encode(vocabulary, messages)
+
     def encode(
         self, vocabulary: Vocabulary, messages: Sequence[Message], **variables: Any
     ) -> list[int]:

@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import llama_cpp
 from engine.errors import EngineError
 from engine.models import devices, heap, native_log
 from engine.models.base import Interrupted
+from engine.models.chat import ChatTemplate
 from engine.models.gguf import Header, read_header
 from engine.models.llama_vocabulary import LlamaVocabulary
 from engine.protocol.events import Trouble
@@ -69,6 +71,19 @@ class LlamaWeights:
         """Values of a hidden state."""
         self.depth = int(llama_cpp.llama_model_n_layer(self.pointer))
         """Layers."""
+
+    @cached_property
+    def template(self) -> ChatTemplate:
+        """Of the file.
+
+        Raises:
+            EngineError: it cannot be read.
+        """
+        return ChatTemplate(
+            self.header.text("tokenizer.chat_template"),
+            bos=self.vocabulary.bos.decode(errors="replace"),
+            eos=self.vocabulary.eos.decode(errors="replace"),
+        )
 
     def load(self, progress: Progress = lambda done: True) -> None:
         """Have the weights in memory, if they are not."""

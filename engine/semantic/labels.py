@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - signs that look like others are what this is about
 """Which sampled steps mean the same, and the shares that predictors learn."""
 
 from __future__ import annotations
@@ -10,11 +11,9 @@ Clusters = Callable[[str, Sequence[str]], list[int]]
 """Given the text before some steps, and the steps: the number of the cluster each belongs to."""
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
-_EQUATION = re.compile(
-    rf"({_NUMBER})\s*([-+*/×÷·])\s*({_NUMBER})\s*=\s*({_NUMBER})"  # noqa: RUF001
-)
+_EQUATION = re.compile(rf"({_NUMBER})\s*([-+*/×÷·])\s*({_NUMBER})\s*=\s*({_NUMBER})")
 _BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
-_SIGNS = str.maketrans("×÷·", "*/*")  # noqa: RUF001
+_SIGNS = str.maketrans("×÷·", "*/*")
 
 
 def by_equations(context: str, steps: Sequence[str]) -> list[int]:

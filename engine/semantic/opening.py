@@ -37,15 +37,10 @@ def opened(path: Path, *, capacity: int, paths: int) -> Iterator[OpenModel]:
     model: StatesModel
     if path.is_dir():
         checkpoint = load_folder(path, lambda done: True)
-        template, weights = checkpoint.template, checkpoint
+        weights = checkpoint
         model = open_folder(checkpoint, capacity=capacity, paths=paths, stop=stop, all_layers=True)
     else:
         weights = LlamaWeights(path)
-        template = ChatTemplate(
-            weights.header.text("tokenizer.chat_template"),
-            bos=weights.vocabulary.bos.decode(errors="replace"),
-            eos=weights.vocabulary.eos.decode(errors="replace"),
-        )
         model = LlamaModel(
             weights,
             capacity=capacity,
@@ -56,7 +51,7 @@ def opened(path: Path, *, capacity: int, paths: int) -> Iterator[OpenModel]:
         )
     try:
         subject = Subject(digest_of(path), model.name, model.depth, model.width)
-        yield OpenModel(model, template, subject)
+        yield OpenModel(model, weights.template, subject)
     finally:
         model.close()
         weights.close()

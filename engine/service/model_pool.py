@@ -81,7 +81,6 @@ class _Place:
 class _Held:
     place: _Place
     weights: LlamaWeights | HfWeights
-    template: ChatTemplate
     model: LlamaModel | HfModel | None = None
 
     def close(self) -> None:
@@ -177,9 +176,9 @@ class ModelPool:
         return Opened(
             planned,
             models["generator"],
-            self._held["generator"].template,
+            self._held["generator"].weights.template,
             models.get("verifier"),
-            verifier and verifier.template,
+            verifier and verifier.weights.template,
             turns,
             self._memory,
             models.get("draft"),
@@ -287,12 +286,7 @@ def _load(place: _Place, progress: Callable[[float], bool]) -> _Held:
     if place.path.is_dir():
         return _load_folder(place, progress)
     weights = LlamaWeights(place.path, header_of(place.path), progress, place.layers, place.native)
-    template = ChatTemplate(
-        weights.header.text("tokenizer.chat_template"),
-        bos=weights.vocabulary.bos.decode(errors="replace"),
-        eos=weights.vocabulary.eos.decode(errors="replace"),
-    )
-    return _Held(place, weights, template)
+    return _Held(place, weights)
 
 
 def _load_folder(place: _Place, progress: Callable[[float], bool]) -> _Held:
@@ -305,7 +299,7 @@ def _load_folder(place: _Place, progress: Callable[[float], bool]) -> _Held:
         )
     device = "cpu" if place.device.kind is Kind.RAM else None
     checkpoint = load_folder(place.path, progress, device)
-    return _Held(place, checkpoint, checkpoint.template)
+    return _Held(place, checkpoint)
 
 
 def _open(

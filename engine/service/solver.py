@@ -14,11 +14,11 @@ from engine.errors import EngineError
 from engine.memory.estimate import CacheType
 from engine.memory.options import Job
 from engine.models.base import Interrupted, TokenModel
-from engine.models.chat import INSTRUCTION, ChatTemplate
+from engine.models.chat import ChatTemplate
 from engine.models.sampling import Sampler
 from engine.models.stop import StopSignal
 from engine.protocol.events import Counters, RunFinished, Stop, Trouble, Warned
-from engine.protocol.request import SolveRequest
+from engine.protocol.request import Search, SolveRequest
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.settings import MODES, Limits, Mode
 from engine.search.policy import Policy
@@ -184,7 +184,7 @@ def _scheduler(
         mode = paired(mode)
         if warning := approximate(request.drafting):
             run.emit(warning)
-    prompt = _prompt(request, generator, shared.models.template)
+    prompt = shared.models.template.ask(generator.vocabulary, request.problem)
     context = _longest(run, shared)
     _check_length(len(prompt), context)
     return Scheduler(
@@ -254,19 +254,28 @@ def _approximate(mode: str) -> Warned:
     )
 
 
+def policy_of(settings: Search) -> Policy:
+    """The policy of a request.
+
+    Raises:
+        SearchError: the numbers do not fit together or a name is unknown.
+    """
+    return search.build(
+        settings.policy,
+        n=settings.n,
+        width=settings.width,
+        max_steps=settings.max_steps,
+        aggregate=settings.aggregate,
+        step_tokens=settings.step_tokens,
+    )
+
+
 def _policy(request: SolveRequest) -> Policy:
     if not request.problem.strip():
         raise EngineError(Trouble.USAGE, "The problem is empty.", "Give the text of a problem.")
     settings = request.search
     try:
-        policy = search.build(
-            settings.policy,
-            n=settings.n,
-            width=settings.width,
-            max_steps=settings.max_steps,
-            aggregate=settings.aggregate,
-            step_tokens=settings.step_tokens,
-        )
+        policy = policy_of(settings)
     except search.SearchError as error:
         raise EngineError(Trouble.USAGE, str(error)) from None
     scored = policy.guided or request.rerank is not None
@@ -289,14 +298,6 @@ def _judge(request: SolveRequest) -> Judge:
             "none.",
         )
     return find_judge(request.verifier, request.prm_format)
-
-
-def _prompt(request: SolveRequest, model: TokenModel, template: ChatTemplate) -> list[int]:
-    messages = [
-        {"role": "system", "content": INSTRUCTION},
-        {"role": "user", "content": request.problem.strip()},
-    ]
-    return template.encode(model.vocabulary, messages)
 
 
 def _sampler(request: SolveRequest) -> Sampler:

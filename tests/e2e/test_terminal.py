@@ -68,8 +68,10 @@ class Terminal:
         below = shell.children(recursive=True)
         (engine,) = (process for process in below if "engine.service" in process.cmdline())
         engine.suspend()
-        yield
-        engine.resume()
+        try:
+            yield
+        finally:
+            engine.resume()
 
     def _do(self, *command: str) -> str:
         ran = subprocess.run(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.verify.prm import Prm
 from tests.engine.convert.converting import Bodies
+from tests.engine.verify.growing import grown
 from tests.engine.verify.on_llama import verifier
 
 if TYPE_CHECKING:
@@ -25,17 +25,6 @@ STEPS = (
 WRONG = ("He buys 7 more, so he has 12 + 7 = 20 apples.", "The answer is: \\boxed{20}.")
 
 Checkpoints = Callable[["Family"], Path]
-
-
-def grown(prm: Prm, *paths: Sequence[str]) -> list[tuple[float, ...]]:
-    """Scores of paths whose steps are scored one after another, all paths side by side."""
-    tips = [prm.root for _ in paths]
-    for depth in range(max(map(len, paths))):
-        going = [i for i, path in enumerate(paths) if depth < len(path)]
-        scored = prm.score([(tips[i], [paths[i][depth]]) for i in going])
-        for i, tip in zip(going, scored, strict=True):
-            tips[i] = tip
-    return [tip.scores_since(prm.root) for tip in tips]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +46,7 @@ def test_scores_of_a_tree_grown_step_by_step_are_those_of_the_checkpoint(
 
     paths = (STEPS, (STEPS[0], *WRONG))
     with verifier(body(family), PROBLEM) as prm:
-        found = grown(prm, *paths)
+        found = grown(prm, paths)
         assert prm.fed_tokens == prm.unique_tokens()
     for path, scores in zip(paths, found, strict=True):
         expected = whole_path_scores(family, checkpoint(family), PROBLEM, path)
@@ -74,5 +63,5 @@ def test_skywork_counts_each_line_of_a_step_and_gives_the_last_ones_score(
     family = "skywork"
     lines = whole_path_scores(family, checkpoint(family), PROBLEM, STEPS)
     with verifier(body(family), PROBLEM) as prm:
-        ((first, second),) = grown(prm, ["\n".join(STEPS[:2]), STEPS[2]])
+        ((first, second),) = grown(prm, [["\n".join(STEPS[:2]), STEPS[2]]])
     assert (first, second) == pytest.approx((lines[1], lines[2]), abs=TOLERANCE)

@@ -116,7 +116,7 @@ def searched(
             if verifier
             else None
         )
-        template = ChatTemplate(generator.header.text("tokenizer.chat_template"))
+        template = generator.template
         prompt = template.encode(model.vocabulary, [{"role": "user", "content": problem}])
         scheduler = Scheduler(
             cast(TokenModel, Shuffled(model)) if shuffle else model,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from engine import search
 from engine.models.chat import ChatTemplate
@@ -20,6 +21,7 @@ from engine.scheduling.settings import EXACT, Counts, Limits, Mode
 from engine.search.policy import Candidate
 from engine.semantic.judges import Judging
 
+E = TypeVar("E", bound=events.Event)
 PROBLEM = "Tom has 14 apples. He finds 5 more. How many apples does Tom have now?"
 PAIRED = Mode(replace(EXACT.mechanisms, drafts=False, deduplicate=False, early_scores=False))
 
@@ -32,7 +34,7 @@ class Found:
     events: list[events.Event] = field(default_factory=list)
     counts: Counts = field(default_factory=Counts)
 
-    def of(self, kind: type[events.Event]) -> list[events.Event]:
+    def of(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]
 
 

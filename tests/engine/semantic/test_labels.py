@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - signs that look like others are what this is about
 """Which steps mean the same."""
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ def test_equations_decide() -> None:
         "That leaves 5-14=9.",
         "The answer is \\boxed{19}.",
         "It is \\boxed{19}",
-        "3.50 × 2 = 7",  # noqa: RUF001
+        "3.50 × 2 = 7",
         "2*3.5=7.0",
         "Let us see.",
         "let us  see",

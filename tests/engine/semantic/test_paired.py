@@ -16,7 +16,7 @@ from engine.models.sampling import Sampler
 from engine.protocol.events import DraftJudged, StepDrafted, StepFinished
 from engine.semantic.acceptance import Acceptance
 from engine.semantic.judges import ByMeaning, ByTokens, distribution, instead, token_chance
-from tests.engine.semantic.pairs import PROBLEM, opened, search_paired
+from tests.engine.semantic.pairs import PROBLEM, Found, opened, search_paired
 
 MODELS = tuple[LlamaModel, LlamaModel, ChatTemplate]
 
@@ -24,7 +24,7 @@ MODELS = tuple[LlamaModel, LlamaModel, ChatTemplate]
 @pytest.fixture(scope="module")
 def models(seedling_generator: LlamaWeights, seedling_verifier: LlamaWeights) -> Iterator[MODELS]:
     """The verifier has learnt the language of the generator, so that it can be its target."""
-    template = ChatTemplate(seedling_generator.header.text("tokenizer.chat_template"))
+    template = seedling_generator.template
     with (
         opened(seedling_verifier, capacity=4096, paths=70) as target,
         opened(seedling_generator, capacity=4096, paths=70) as draft,
@@ -42,8 +42,8 @@ def accepting(chance: float, ahead: int = 1) -> ByMeaning:
     )
 
 
-def texts(found: object) -> list[tuple[tuple[int, ...], str]]:
-    return sorted((c.lineage, c.text) for c in found.completed)  # type: ignore[attr-defined]
+def texts(found: Found) -> list[tuple[tuple[int, ...], str]]:
+    return sorted((c.lineage, c.text) for c in found.completed)
 
 
 @pytest.mark.parametrize("length", [1, 3, 8])
@@ -80,7 +80,7 @@ def test_speculation_draws_from_the_targets_distribution(models: MODELS) -> None
             temperature=1.0,
         )
         for event in found.of(StepFinished):
-            draws[event.tokens[:2]] += 1  # type: ignore[attr-defined]
+            draws[event.tokens[:2]] += 1
     total = draws.total()
     assert total >= 2_500
     counts = {key: share * total for key, share in expected.items() if share * total >= 5}
@@ -132,7 +132,7 @@ def test_drafts_that_are_all_accepted_leave_the_target_nothing_to_write(models: 
     found = search_paired(*models, accepting(1.0), n=6)
     assert found.counts.accepted == found.counts.generated
     assert found.counts.steps_accepted == found.counts.steps_drafted > 6
-    assert all(event.accepted for event in found.of(DraftJudged))  # type: ignore[attr-defined]
+    assert all(event.accepted for event in found.of(DraftJudged))
 
 
 def test_drafts_that_are_all_refused_leave_the_target_everything(models: MODELS) -> None:
@@ -154,7 +154,7 @@ def test_steps_drafted_ahead_are_read_together(models: MODELS) -> None:
 def test_a_draft_model_without_room_leaves_the_writing_to_the_target(
     seedling_generator: LlamaWeights, seedling_verifier: LlamaWeights
 ) -> None:
-    template = ChatTemplate(seedling_generator.header.text("tokenizer.chat_template"))
+    template = seedling_generator.template
     with (
         opened(seedling_verifier, capacity=2048, paths=30) as target,
         opened(seedling_generator, capacity=256, paths=4) as draft,

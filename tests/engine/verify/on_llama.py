@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine import catalogue
-from engine.models.chat import ChatTemplate
 from engine.models.llama import LlamaWeights
 from engine.verify.formats import bind
 from engine.verify.heads import head_of
@@ -20,15 +19,9 @@ def verifier(path: Path, problem: str) -> Iterator[Prm]:
     """The verifier in a file, which says its format."""
     weights = LlamaWeights(path)
     format = catalogue.load().format(weights.header.text("sapwood.prm.format"))
-    vocabulary = weights.vocabulary
-    template = ChatTemplate(
-        weights.header.text("tokenizer.chat_template"),
-        bos=vocabulary.bos.decode(),
-        eos=vocabulary.eos.decode(),
-    )
     head = head_of(path) if format.head else None
     try:
         with opened(weights, capacity=1024, outputs=64) as model:
-            yield Prm(model, bind(format, vocabulary, template, head), problem)
+            yield Prm(model, bind(format, weights.vocabulary, weights.template, head), problem)
     finally:
         weights.close()

@@ -78,7 +78,7 @@ def model(seedling_generator: LlamaWeights) -> Iterator[Recorded]:
 
 @pytest.fixture
 def template(seedling_generator: LlamaWeights) -> ChatTemplate:
-    return ChatTemplate(seedling_generator.header.text("tokenizer.chat_template"))
+    return seedling_generator.template
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def talker(smollm2: LlamaWeights) -> Iterator[Recorded]:
 
 @pytest.fixture
 def talk(smollm2: LlamaWeights) -> ChatTemplate:
-    return ChatTemplate(smollm2.header.text("tokenizer.chat_template"))
+    return smollm2.template
 
 
 def judged(
