@@ -20,6 +20,9 @@ UNGUIDED = ("greedy", "majority")
 GUIDED = ("best-of-n", "weighted", "beam", "dvts", "dynamic", "vg")
 CACHES = ("f16", "q8_0", "q4_0")
 
+MOST_PATHS = 256
+"""Paths that a search can have in flight."""
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -81,7 +84,7 @@ _OPTIONS = (
         type=click.Choice((*UNGUIDED, *GUIDED)),
         help="How paths are searched. Default: beam with a verifier, majority without.",
     ),
-    click.option("--n", type=click.IntRange(1), help="Paths in flight. Default: 8."),
+    click.option("--n", type=click.IntRange(1, MOST_PATHS), help="Paths in flight. Default: 8."),
     click.option("--width", type=click.IntRange(1), help="Children of a survivor. Default: 4."),
     click.option("--max-steps", type=click.IntRange(1), help="Most steps of a path. Default: 40."),
     click.option(

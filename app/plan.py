@@ -11,7 +11,7 @@ import click
 from app import output
 from app.errors import CommandError
 from app.exit_codes import ExitCode
-from app.options import CACHES, DEMONSTRATION, Size
+from app.options import CACHES, DEMONSTRATION, MOST_PATHS, Size
 from app.presets import filled, preset_option
 from app.printable import one_line
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--generator", metavar="MODEL", help="Catalogue id or path.")
 @click.option("--verifier", metavar="MODEL", help="Catalogue id or path.")
 @click.option("--draft", metavar="MODEL", help="A model that drafts for the generator.")
-@click.option("--n", type=click.IntRange(1), help="Paths in flight. Default: 8.")
+@click.option("--n", type=click.IntRange(1, MOST_PATHS), help="Paths in flight. Default: 8.")
 @click.option("--width", type=click.IntRange(1), help="Children of a survivor. Default: 4.")
 @click.option("--context", type=click.IntRange(16), help="Tokens of a path. Default: 2048.")
 @click.option("--gpu", metavar="NAME", help="Plan for another device, 'RTX 4070 Ti' for example.")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from engine.memory.devices import Device, Kind
 from engine.memory.estimate import Facts, predict
-from engine.memory.options import IN_TURNS, Budget, Job
+from engine.memory.options import Budget, Job
 from engine.memory.plan import Plan, make_plan
 from engine.memory.strategies import draft_setting
 
@@ -25,9 +25,8 @@ def plan_beside(
 
     It works in every pass, so that no models take turns. No option counts its bytes.
     """
-    left = replace(budget, bytes=max(0, budget.bytes - beside))
-    plan = make_plan(generator, verifier, job, left)
-    options = plan.options
+    left = budget
     if beside:
-        options = tuple(option for option in options if option.strategy not in IN_TURNS)
-    return replace(plan, budget=budget, options=options, least=plan.least + beside)
+        left = replace(budget, bytes=max(0, budget.bytes - beside), moving=None)
+    plan = make_plan(generator, verifier, job, left)
+    return replace(plan, budget=budget, least=plan.least + beside, whole=plan.whole + beside)

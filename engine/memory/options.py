@@ -28,10 +28,6 @@ class Strategy(StrEnum):
     SMALLER_CONTEXT = "smaller context"
 
 
-IN_TURNS = frozenset({Strategy.IDLE_CACHE, Strategy.IDLE_MODEL, Strategy.IDLE_AGAIN})
-"""Strategies in which only one model works at a time."""
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is asked of the models."""
@@ -59,6 +55,8 @@ class Budget:
     """The processor, which computes the layers that are not on a GPU."""
     moving: float | None
     """Bytes a second at which a model that was away comes back; None where unknown."""
+    limited: bool = False
+    """Whether `bytes` is what the user allows."""
 
 
 @dataclass(frozen=True, slots=True)

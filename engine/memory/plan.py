@@ -13,7 +13,7 @@ from engine.memory.devices import Device, Kind
 from engine.memory.estimate import Facts
 from engine.memory.options import Budget, Job, Option, Strategy
 from engine.memory.roofline import Speed
-from engine.memory.sizes import GIB, size_text
+from engine.memory.sizes import GIB, MIB, size_text
 from engine.memory.strategies import LEAST_CONTEXT, Pair
 
 MARGIN = GIB
@@ -30,21 +30,39 @@ class Plan:
     options: tuple[Option, ...]
     least: int
     """Bytes without which nothing fits, not even few short paths."""
+    whole: int
+    """Bytes with which all paths are held at once at full length."""
 
     @property
     def chosen(self) -> Option | None:
         return self.options[0] if self.options else None
 
     @property
+    def limit_is_why(self) -> bool:
+        """Whether it is what the user allows that is too little, and not what is free."""
+        return self.budget.limited and self.least + 2 * MIB <= self.budget.device.free
+
+    @property
     def refusal(self) -> tuple[str, str]:
         """What to say where nothing fits, and what to do."""
         free = self.budget.bytes
-        return (
+        message = (
             f"The models do not fit: they need at least {size_text(self.least)} of "
-            f"{self.budget.device.name}, and {size_text(free)} may be used.",
-            f"Free {size_text(self.least - free)} more, choose smaller models or smaller "
-            "quantisations of them, or a quantised cache.",
+            f"{self.budget.device.name}, and {size_text(free)} may be used."
         )
+        smaller = "choose smaller models or smaller quantisations of them, or a quantised cache."
+        if self.limit_is_why:
+            return message, f"Raise --budget to at least {self._enough}, or {smaller}"
+        return message, f"Free {size_text(self.least - free)} more, {smaller}"
+
+    @property
+    def _enough(self) -> str:
+        """Budgets to ask for, as the option takes them."""
+        least, whole = _option_text(self.least), _option_text(self.whole)
+        if self.whole + 2 * MIB > self.budget.device.free:
+            return least
+        job = self.job
+        return f"{least} (all {job.n} paths of {job.context:,} tokens at once take {whole})"
 
 
 def budget_for(
@@ -59,7 +77,8 @@ def budget_for(
     """
     usable = max(0, device.free - MARGIN) if limit is None else limit
     moving = device.link if device.kind is Kind.GPU else moving
-    return Budget(device, usable, device.speed or host, host, moving)
+    limited = limit is not None
+    return Budget(device, usable, device.speed or host, host, moving, limited)
 
 
 def make_plan(generator: Facts, verifier: Facts | None, job: Job, budget: Budget) -> Plan:
@@ -77,7 +96,12 @@ def make_plan(generator: Facts, verifier: Facts | None, job: Job, budget: Budget
     if not options:
         options = next(filter(None, (_as_asked(pair(smaller)) for smaller in jobs)), [])
     least = min(pair(smaller).least() for smaller in jobs)
-    return Plan(budget, job, tuple(options), least)
+    return Plan(budget, job, tuple(options), least, pair(job).whole())
+
+
+def _option_text(size: int) -> str:
+    """A size that is enough for sure, as `--budget` takes it."""
+    return f"{size // MIB + 2}M"
 
 
 def _seconds(option: Option) -> float:

@@ -95,6 +95,10 @@ class Pair:
             needs.append(stays + -(-moved // kept))
         return min(needs)
 
+    def whole(self) -> int:
+        """Bytes with which both hold all paths at once."""
+        return self.process + sum(m.fixed + self.job.n * m.path for m in self.members)
+
     def collocated(self) -> Option | None:
         found = self._split(self.budget.bytes - self.process - sum(m.fixed for m in self.members))
         return found and self._option(Strategy.COLLOCATED, found)

@@ -109,6 +109,6 @@ class Planner:
 
 def _refusal(plan: Plan, others: list[Promise]) -> EngineError:
     message, advice = plan.refusal
-    holding = holders(others)
+    holding = "" if plan.limit_is_why else holders(others)
     message = f"{message} {holding}" if holding else message
     return EngineError(Trouble.MEMORY, message, f"{advice} With --force it is tried all the same.")

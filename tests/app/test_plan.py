@@ -41,6 +41,7 @@ def test_what_does_not_fit_is_refused_with_numbers_and_a_way_out(sapwood: Sapwoo
     assert ran.code == 5
     assert "need at least" in ran.err
     assert "100 MiB may be used" in ran.err
+    assert "Raise --budget to at least" in ran.err
     assert "smaller" in ran.err
 
 
@@ -64,7 +65,7 @@ def test_a_draft_model_takes_its_part_and_rules_turns_out(sapwood: Sapwood) -> N
     drafted = json.loads(ran.out)
     assert alone["beside"] == 0
     assert drafted["beside"] > 0
-    assert drafted["plan"]["least"] == alone["plan"]["least"] + drafted["beside"]
+    assert drafted["plan"]["least"] >= alone["plan"]["least"] + drafted["beside"]
     assert {option["strategy"] for option in drafted["plan"]["options"]} == {"collocated"}
     assert "are the draft model's" in sapwood(*pair, "--draft", "seedling").out
 
@@ -80,7 +81,7 @@ def test_mistakes_are_told_as_such(sapwood: Sapwood) -> None:
 def test_more_paths_than_a_search_can_have_are_refused(sapwood: Sapwood) -> None:
     ran = sapwood("plan", "--n", "300")
     assert ran.code == 2
-    assert "at most 256 paths, not 300" in ran.err
+    assert "300 is not in the range 1<=x<=256" in ran.err
 
 
 def test_a_quantised_cache_takes_less(sapwood: Sapwood) -> None:

@@ -1,17 +1,20 @@
 """A plan shares a budget between two models, says why, and never exceeds it."""
 
+import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.memory.beside import plan_beside
 from engine.memory.devices import Device, Kind
 from engine.memory.estimate import Facts
 from engine.memory.options import Job, Strategy
 from engine.memory.plan import MARGIN, budget_for, make_plan
 from engine.memory.roofline import Load, Speed, Work
-from engine.memory.sizes import GIB, MIB
+from engine.memory.sizes import GIB, MIB, parse_size
 from engine.memory.speed import named
 from tests.engine.memory.shapes import LARGE, PROCESSOR, SMALL, on, ram
 
@@ -86,6 +89,40 @@ def test_a_refusal_tells_what_is_needed_what_there_is_and_what_to_do() -> None:
     assert plan.chosen is None
     assert "2.0 GiB may be used" in message
     assert "smaller" in advice
+
+
+def test_a_refusal_by_a_budget_names_the_budgets_that_are_enough() -> None:
+    job = Job(n=16)
+    limited = partial(budget_for, ram(64), PROCESSOR, 10e9)
+    message, advice = make_plan(SMALL, LARGE, job, limited(2 * GIB)).refusal
+    least, whole = map(parse_size, re.findall(r"\d+M", advice))
+    assert "2.0 GiB may be used" in message
+    assert "Free" not in advice
+    assert make_plan(SMALL, LARGE, job, limited(least)).chosen is not None
+    held = make_plan(SMALL, LARGE, job, limited(whole)).chosen
+    assert held is not None
+    assert held.strategy is Strategy.COLLOCATED
+    assert held.generator.paths == 16
+
+
+def test_where_no_budget_would_help_a_refusal_asks_for_free_memory() -> None:
+    budget = budget_for(ram(2), PROCESSOR, 10e9, GIB)
+    _, advice = make_plan(SMALL, LARGE, Job(), budget).refusal
+    assert advice.startswith("Free ")
+    assert "--budget" not in advice
+
+
+def test_models_beside_a_draft_model_never_take_turns_to_fit() -> None:
+    """It works in every pass, so that what needs turns is refused, or made smaller."""
+    job = Job(n=2)
+    size = make_plan(SMALL, LARGE, job, on(ram(64), 0)).least + MIB
+    turns = make_plan(SMALL, LARGE, job, on(ram(64), size))
+    assert turns.chosen is not None
+    assert turns.chosen.strategy is not Strategy.COLLOCATED
+    beside = plan_beside(SMALL, LARGE, job, on(ram(64), size + GIB), GIB)
+    assert beside.chosen is None
+    assert beside.least > size + GIB
+    assert plan_beside(SMALL, LARGE, job, on(ram(64), beside.least + MIB), GIB).chosen is not None
 
 
 def test_a_margin_is_left_free() -> None:
