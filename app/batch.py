@@ -23,7 +23,7 @@ from app.render import Quiet
 from app.results import Result, ResultFile, Results, StandardOutput
 from app.run_view import RunView
 from engine.client import LocalEngine
-from engine.protocol import RunFailed, SolveRequest, Stop, Trouble
+from engine.protocol import Drafting, RunFailed, SolveRequest, Stop, Trouble
 
 _FREE_TO_CHANGE = {"problem", "expected", "budget", "force", "log", "resume", "time_limit"}
 
@@ -42,8 +42,9 @@ def solve_file(
         CommandError: a file cannot be used.
     """
     problems = read_problems(problems_path)
-    settings = settings_of(template)
-    results = ResultFile(out, problems, settings) if out else StandardOutput()
+    results = StandardOutput()
+    if out:
+        results = ResultFile(out, problems, settings_of(template), default=_DEFAULT)
     todo = [problem for problem in problems if problem.id not in results.done]
     if (skipped := len(problems) - len(todo)) and not quiet:
         output.narrate(f"{skipped} of {len(problems)} problems are done already")
@@ -81,15 +82,19 @@ def _summarise(problems: Sequence[Problem], results: Results, *, to_stdout: bool
 def settings_of(request: SolveRequest) -> dict[str, Any]:
     """By the names of the options, what the request has otherwise than by default, but for what
     does not change what is found."""
-    asked, default = _flat(request), _flat(SolveRequest(problem=""))
-    return {name: value for name, value in asked.items() if value != default[name]}
+    return {name: value for name, value in _flat(request).items() if value != _DEFAULT[name]}
 
 
 def _flat(request: SolveRequest) -> dict[str, Any]:
     fields = msgspec.to_builtins(request)
     search, sampling = fields.pop("search"), fields.pop("sampling")
+    drafting = fields.pop("drafting") or msgspec.to_builtins(_NO_DRAFTS) | {"draft": None}
     kept = {name: value for name, value in fields.items() if name not in _FREE_TO_CHANGE}
-    return kept | search | sampling
+    return kept | drafting | search | sampling
+
+
+_NO_DRAFTS = Drafting(draft="")
+_DEFAULT = _flat(SolveRequest(problem=""))
 
 
 class _Batch:

@@ -63,17 +63,24 @@ class ResultFile:
 
     Args:
         settings: what is asked for otherwise than by default, which the results there must be of.
+        default: all settings by default.
 
     Raises:
         CommandError: the file cannot be used, or holds something else.
     """
 
     def __init__(
-        self, path: Path, problems: Iterable[Problem], settings: Mapping[str, Any]
+        self,
+        path: Path,
+        problems: Iterable[Problem],
+        settings: Mapping[str, Any],
+        *,
+        default: Mapping[str, Any],
     ) -> None:
         self.done: dict[str | int, Result] = {}
         self._path = path
         self._settings = settings
+        self._default = default
         try:
             self._file = FileIO(path, "ab+")
         except OSError as error:
@@ -122,14 +129,18 @@ class ResultFile:
                 self._check_settings(result.settings)
 
     def _check_settings(self, before: Mapping[str, Any]) -> None:
-        for name in (*before, *self._settings):
-            was, now = (settings.get(name) for settings in (before, self._settings))
-            if was != now:
-                raise CommandError(
-                    ExitCode.USAGE,
-                    f"The results in {self._path} were found {_with(name, was)}, and now it would "
-                    f"be {_with(name, now)}. Choose another --out, or the same settings.",
-                )
+        was, now = ({**self._default, **settings} for settings in (before, self._settings))
+        changed = [
+            f"--{name.replace('_', '-')} was {_text(was.get(name))} and is {_text(now.get(name))}"
+            for name in {**now, **was}
+            if was.get(name) != now.get(name)
+        ]
+        if changed:
+            raise CommandError(
+                ExitCode.USAGE,
+                f"The results in {self._path} were found with other settings: "
+                f"{'; '.join(changed)}. Choose another --out, or the same settings.",
+            )
 
     def _write(self, line: bytes) -> None:
         try:
@@ -155,9 +166,8 @@ class ResultFile:
         )
 
 
-def _with(name: str, value: object) -> str:
-    option = "--" + name.replace("_", "-")
-    return f"without {option}" if value is None else f"with {option} {value}"
+def _text(value: object) -> str:
+    return "none" if value is None else str(value)
 
 
 def _note(done: dict[str | int, Result], result: Result) -> None:

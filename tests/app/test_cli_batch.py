@@ -166,10 +166,21 @@ def test_a_batch_whose_problems_came_to_the_time_limit_is_not_done(
 @pytest.mark.parametrize(
     ("before", "now", "told"),
     [
-        (["--n", "4"], [], "with --n 4, and now it would be without --n"),
-        ([], ["--seed", "3"], "without --seed, and now it would be with --seed 3"),
-        (["--top-p", "0.5"], ["--top-p", "0.9"], "with --top-p 0.5, and now it would be with"),
-        ([], ["--policy", "majority"], "with --verifier seedling, and now it would be without"),
+        (["--n", "4"], [], "--n was 4 and is 8."),
+        ([], ["--seed", "3"], "--seed was 0 and is 3."),
+        (["--top-p", "0.5"], ["--top-p", "0.9"], "--top-p was 0.5 and is 0.9."),
+        (
+            [],
+            ["--policy", "majority"],
+            "--verifier was seedling and is none; --policy was beam and is majority.",
+        ),
+        (
+            [],
+            ["--generator", "seedling-target", "--draft", "seedling", "--accept", "tokens"],
+            "--generator was seedling and is seedling-target; --verifier was seedling and is none; "
+            "--draft was none and is seedling; --accept was semantic and is tokens; "
+            "--policy was beam and is majority.",
+        ),
     ],
 )
 def test_results_of_other_settings_are_not_added_to(
