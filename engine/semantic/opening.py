@@ -12,6 +12,7 @@ from engine.models.base import StatesModel, Vocabulary
 from engine.models.chat import ChatTemplate
 from engine.models.folder import load_folder, open_folder
 from engine.models.llama import LlamaModel, LlamaWeights
+from engine.models.llama_vocabulary import vocabulary_of
 from engine.models.stop import StopSignal
 from engine.protocol.events import Trouble
 from engine.semantic.predictors import Subject, digest_of
@@ -55,6 +56,18 @@ def opened(path: Path, *, capacity: int, paths: int) -> Iterator[OpenModel]:
     finally:
         model.close()
         weights.close()
+
+
+def check_same_files(draft: Path, target: Path) -> None:
+    """The same of two files, whose weights are left alone; checkpoints in folders pass.
+
+    Raises:
+        EngineError: their tokens differ, or a file cannot be read.
+    """
+    if draft.is_dir() or target.is_dir():
+        return  # a tokenizer's files do not tell how many rows the model has for its tokens
+    with vocabulary_of(draft) as small, vocabulary_of(target) as large:
+        check_same_vocabulary(small, large)
 
 
 def check_same_vocabulary(draft: Vocabulary, target: Vocabulary) -> None:

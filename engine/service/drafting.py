@@ -17,7 +17,7 @@ from engine.scheduling.settings import Mode
 from engine.semantic.acceptance import Acceptance
 from engine.semantic.features import all_layers
 from engine.semantic.judges import ByMeaning, ByTokens, Judging
-from engine.semantic.opening import check_same_vocabulary
+from engine.semantic.opening import check_same_files, check_same_vocabulary
 from engine.semantic.predictors import Predictor, Role, Subject, digest_of, feature_in, load
 from engine.service.planning import Ask
 from engine.service.shared import Shared
@@ -31,7 +31,8 @@ def with_draft(ask: Ask, request: SolveRequest) -> Ask:
     """What is asked of the models, the draft model being one of them.
 
     Raises:
-        EngineError: there is no such model, or no predictors for the two.
+        EngineError: there is no such model, it cannot draft for the generator, or there are no
+            predictors for the two.
     """
     drafting = request.drafting
     if drafting is None:
@@ -43,9 +44,13 @@ def with_draft(ask: Ask, request: SolveRequest) -> Ask:
             "The draft model is the generator itself: it would write everything twice.",
             "Choose a smaller model of the same family with --draft.",
         )
-    inside = drafting.accept == "semantic" and all_layers(
-        feature_in(_file(_probe(drafting, draft, ask.generator), "target"))
-    )
+    try:
+        inside = drafting.accept == "semantic" and all_layers(
+            feature_in(_file(_probe(drafting, draft, ask.generator), "target"))
+        )
+    except EngineError:
+        check_same_files(draft, ask.generator)  # no predictors would help against that
+        raise
     outputs = max(ask.job.outputs, OUTPUTS)
     job = replace(ask.job, outputs=outputs)
     return replace(ask, job=job, draft=draft, all_layers=inside)

@@ -128,6 +128,14 @@ def test_models_with_other_tokens_are_refused() -> None:
         solved(Drafting(draft="smollm2-135m-instruct", accept="tokens"))
 
 
+@pytest.mark.parametrize("probe", [None, "/no/such/folder"])
+def test_models_with_other_tokens_are_refused_before_predictors_are_asked_for(
+    probe: str | None,
+) -> None:
+    with pytest.raises(EngineError, match="other tokens than the generator"):
+        solved(Drafting(draft="smollm2-135m-instruct", probe=probe))
+
+
 def test_a_draft_model_that_is_the_generator_is_refused() -> None:
     with pytest.raises(EngineError, match="the generator itself"):
         solved(Drafting(draft="seedling-target"))
