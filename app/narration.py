@@ -130,7 +130,7 @@ def _cost(view: RunView, glyphs: Glyphs) -> str:
     if cost.steps_drafted:
         parts.append(f"{cost.steps_accepted} of {cost.steps_drafted} drafts accepted")
     elif cost.helper_tokens:
-        parts.append(f"{cost.accepted_tokens} drafted")
+        parts.append(f"{cost.accepted_tokens} of {cost.helper_tokens} drafted tokens accepted")
     if cost.verified_tokens:
         parts.append(f"{cost.verified_tokens} verified")
     return f" {glyphs.dot} ".join(parts)

@@ -77,10 +77,12 @@ class Plain(Quiet):
 
     def show(self, event: AnyEvent) -> None:
         if isinstance(event, BeamsSelected | NodesPruned):
-            # A round may be decided group by group; what was decided since is told together.
             self._decided.add(event.round)
-        elif isinstance(event, Phase | Throughput | Answered) or self._view.ended:
-            self._tell_rounds()
+        elif isinstance(event, Phase) or self._view.ended:
+            self._tell_rounds(self._decided)
+        elif isinstance(event, Throughput | Answered):
+            # A round may be decided group by group; it is told once, when it is over.
+            self._tell_rounds({number for number in self._decided if self._view.is_over(number)})
         if isinstance(event, Phase) and (line := phase_line(event, self._glyphs)) != self._phase:
             self._phase = line
             self.say(line)
@@ -90,7 +92,7 @@ class Plain(Quiet):
             for line in ending(self._view, self._glyphs):
                 self.say(line)
 
-    def _tell_rounds(self) -> None:
-        for number in sorted(self._decided):
+    def _tell_rounds(self, numbers: set[int]) -> None:
+        for number in sorted(numbers):
             self.say(round_line(number, self._view.rounds[number]))
-        self._decided.clear()
+        self._decided -= numbers

@@ -23,6 +23,7 @@ from engine.protocol import (
     RunFinished,
     RunResumed,
     RunStarted,
+    Search,
     SolveRequest,
     StepDrafted,
     StepFinished,
@@ -249,6 +250,18 @@ class RunView:
                 self.failed = event
                 self._close()
                 self._pause()
+
+    def is_over(self, number: int) -> bool:
+        """Whether all of a round is decided, in every group. Looks at all nodes."""
+        search = self.request.search if self.request is not None else Search()
+        first = self.rounds.get(0, Round()).candidates
+        if first < (1 if search.policy == "greedy" else search.n):
+            return False
+        return all(
+            any(child.stage in DECIDED and child.reason != NOT_NEEDED for child in node.children)
+            for node in self.nodes.values()
+            if node.stage is State.KEPT and len(node.lineage) <= number
+        )
 
     def walk(self) -> Iterator[Node]:
         """All nodes, each before its children, siblings in their order."""

@@ -6,15 +6,21 @@ import msgspec
 import pytest
 
 from app import cli
+from app.options import MOST_PATHS
 from engine.protocol import (
+    BeamsSelected,
     Counters,
+    Event,
     RunFinished,
+    Search,
     SolveRequest,
     Stop,
+    Throughput,
     Trouble,
     decode_event,
     encode,
 )
+from engine.search import MAX_PATHS
 from tests.app.conftest import Sapwood
 from tests.app.streams import (
     REQUEST,
@@ -23,6 +29,7 @@ from tests.app.streams import (
     failing_run,
     finished,
     first_round,
+    node,
     numbered,
     run_with_gap_in_log,
     view_of,
@@ -45,6 +52,56 @@ def test_the_answer_is_data_and_the_rest_narration(sapwood: Sapwood) -> None:
         "votes: 8 x2 (1.80) · 9 x1 (0.30)",
         "finished in 2.5 s · 7 steps, 3 pruned · 120 tokens · 110 verified",
     ]
+
+
+def test_a_round_is_told_once_when_all_of_its_groups_are_decided(sapwood: Sapwood) -> None:
+    """Independent paths are decided one by one, some long before the others."""
+    flow = Throughput(generated=1, verified=0, rate=1.0, beams=2)
+    request = SolveRequest(problem="?", search=Search(policy="majority", n=2))
+    early: list[Event] = [
+        *node((0,), "1+1=2.\n\n"),
+        BeamsSelected(round=0, kept=((0,),)),
+        flow,
+        *node((0, 0), "So \\boxed{2}."),
+        BeamsSelected(round=1, kept=(), completed=((0, 0),)),
+        flow,
+    ]
+    late: list[Event] = [
+        *node((1,), "It is 2.\n\n"),
+        BeamsSelected(round=0, kept=((1,),)),
+        flow,
+        *node((1, 0), "So \\boxed{2}."),
+        BeamsSelected(round=1, kept=(), completed=((1, 0),)),
+        flow,
+    ]
+    script = numbered([*beginning(request), *early, *late, answered("2"), finished()])
+    told = sapwood("solve", "?", scripts=[script]).err.splitlines()
+    assert [line for line in told if line.startswith("round")] == [
+        "round 1: kept 2 of 2",
+        "round 2: kept 0 of 2, 2 completed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("counters", "told"),
+    [
+        (Counters(helper_tokens=30, accepted_tokens=20), "20 of 30 drafted tokens accepted"),
+        (Counters(helper_tokens=30, steps_drafted=5, steps_accepted=4), "4 of 5 drafts accepted"),
+    ],
+)
+def test_the_end_tells_how_much_of_what_was_drafted_was_accepted(
+    sapwood: Sapwood, counters: Counters, told: str
+) -> None:
+    ended = RunFinished(stop=Stop.COMPLETE, counters=counters)
+    script = numbered([*beginning(), *first_round(), answered(), ended])
+    assert told in sapwood("solve", "?", scripts=[script]).err
+
+
+def test_more_paths_than_a_search_can_have_are_refused_at_once(sapwood: Sapwood) -> None:
+    assert MOST_PATHS == MAX_PATHS
+    ran = sapwood("solve", "--n", str(MOST_PATHS + 1), "How many?")
+    assert (ran.code, ran.requests) == (2, [])
+    assert "257 is not in the range 1<=x<=256" in ran.err
 
 
 def test_tokens_are_told_of_a_run_whose_engine_could_not_count_them(sapwood: Sapwood) -> None:
