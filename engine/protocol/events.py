@@ -34,12 +34,6 @@ class RunStarted(Event, frozen=True, tag="run_started"):
     """Wall-clock time, ISO 8601 with zone."""
 
 
-class RunResumed(Event, frozen=True, tag="run_resumed"):
-    """The run goes on from its log, which holds `nodes` finished nodes."""
-
-    nodes: int
-
-
 class Phase(Event, frozen=True, tag="phase"):
     """What the engine is busy with now."""
 
@@ -219,7 +213,7 @@ class Stop(StrEnum):
 
 
 class Counters(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run cost."""
+    """What a run cost, with all that came before where it was resumed."""
 
     seconds: float = 0.0
     generated_tokens: int = 0
@@ -256,6 +250,14 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     """Of `seconds`, what that took."""
     ties_flipped: int = 0
     """On resume: nodes whose text came out different from the log's (floating-point ties)."""
+
+
+class RunResumed(Event, frozen=True, tag="run_resumed"):
+    """The run goes on from its log, which holds `nodes` finished nodes."""
+
+    nodes: int
+    spent: Counters = Counters()
+    """What it had cost until then, as far as the log tells; nothing in logs of older versions."""
 
 
 class RunFinished(Event, frozen=True, tag="run_finished"):

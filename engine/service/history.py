@@ -6,24 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from engine.errors import EngineError
 from engine.protocol import (
     Answered,
     AnyEvent,
     BeamsSelected,
+    Counters,
+    DraftJudged,
     Event,
     NodeOpened,
     NodesPruned,
     RunFailed,
     RunFinished,
+    RunResumed,
     RunStarted,
     SolveRequest,
     StepFinished,
     StepScored,
     Stop,
     TextAppended,
+    Throughput,
     Trouble,
     Warned,
 )
@@ -48,6 +52,8 @@ class History:
     """What nodes that were not finished had as text."""
     _said: set[Event] = field(default_factory=set)
     _answer: Answered | None = None
+    spent: Counters = field(default_factory=Counters)
+    """What all of it cost, as far as is known."""
 
     @property
     def seconds(self) -> float:
@@ -115,6 +121,18 @@ class History:
                 self._said.add(_content(event))
             case Answered():
                 self.answered(event)
+            case RunResumed():
+                self.spent = event.spent
+            case Throughput():
+                self.spent = replace(
+                    self.spent, generated_tokens=event.generated, verified_tokens=event.verified
+                )
+            case DraftJudged():
+                self.spent = replace(
+                    self.spent,
+                    steps_drafted=self.spent.steps_drafted + 1,
+                    steps_accepted=self.spent.steps_accepted + event.accepted,
+                )
 
 
 def read_history(path: str, request: SolveRequest) -> History:
@@ -127,11 +145,16 @@ def read_history(path: str, request: SolveRequest) -> History:
         EngineError: the log cannot be read, or is of another request.
     """
     entries = list(read_entries(path))
+    ending = None
     if entries and _is_incomplete_ending(entries[-1].event):
-        entries.pop()
+        ending = entries.pop().event
     history = History(size=entries[-1].end if entries else 0)
     for entry in entries:
         history.add(entry.event)
+    if isinstance(ending, RunFinished) and ending.counters != Counters():
+        history.spent = ending.counters
+    else:
+        history.spent = replace(history.spent, seconds=history.seconds)
     if history.events:
         _check_same_request(path, history.events, request)
     return history
@@ -157,4 +180,4 @@ def _check_same_request(path: str, events: Sequence[AnyEvent], request: SolveReq
 
 def _content(event: _E) -> _E:
     """The event without its place and time."""
-    return msgspec.structs.replace(event, seq=-1, at=0.0)
+    return replace(event, seq=-1, at=0.0)

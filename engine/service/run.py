@@ -50,6 +50,7 @@ class Run:
         past: what is known of the tree from before an interruption.
         stop: set once the run is cancelled.
         finished: whether the last event was emitted.
+        spent: what the run had cost before it was resumed.
         ties_flipped: nodes that came out differently from what the log had of them.
     """
 
@@ -84,6 +85,7 @@ class Run:
         self._text = TextBuffer()
         self._last_node: Lineage = ()
         self.past: Past = self._history.past
+        self.spent = self._history.spent
 
     @property
     def events(self) -> int:
@@ -108,7 +110,7 @@ class Run:
         if cause:
             self._publish([WorkerRestarted(cause=cause)])
         if before:
-            self._publish([RunResumed(nodes=len(self.past.nodes))])
+            self._publish([RunResumed(nodes=len(self.past.nodes), spent=self.spent)])
             before.clear()  # told; a long log need not stay in memory
 
     def emit(self, event: Event) -> None:

@@ -33,6 +33,8 @@ from engine.verify.prm import Prm
 
 _REPORT_EVERY = 0.5
 """Seconds between two reports."""
+_OF_THE_TREE = {"nodes", "completions", "verifier_tree_tokens"}
+"""Counters of what there is, which a run that goes on has all of again."""
 
 
 class Searching:
@@ -121,8 +123,8 @@ class Searching:
         generated = self._scheduler.counts.generated
         self._run.emit(
             Throughput(
-                generated=generated,
-                verified=self._verifier.fed_tokens if self._verifier else 0,
+                generated=self._run.spent.generated_tokens + generated,
+                verified=self._run.spent.verified_tokens + self._verified,
                 rate=(generated - self._last_generated) / max(now - self._last_report, 1e-9),
                 beams=self._scheduler.beams,
             )
@@ -175,7 +177,7 @@ class Searching:
 
     def _counters(self) -> Counters:
         counts, turns = self._scheduler.counts, self._models.turns
-        return Counters(
+        now = Counters(
             seconds=time.monotonic() - self._started,
             generated_tokens=counts.generated,
             draft_tokens=counts.drafted,
@@ -184,7 +186,7 @@ class Searching:
             recomputed_tokens=counts.recomputed,
             evicted_tokens=counts.evicted,
             restored_tokens=counts.restored,
-            verified_tokens=self._verifier.fed_tokens if self._verifier else 0,
+            verified_tokens=self._verified,
             verifier_tree_tokens=self._verifier.unique_tokens() if self._verifier else 0,
             decode_steps=counts.decode_steps,
             nodes=counts.nodes,
@@ -197,3 +199,18 @@ class Searching:
             turn_seconds=turns.seconds if turns else 0.0,
             ties_flipped=self._run.ties_flipped,
         )
+        return _together(self._run.spent, now)
+
+    @property
+    def _verified(self) -> int:
+        return self._verifier.fed_tokens if self._verifier else 0
+
+
+def _together(before: Counters, now: Counters) -> Counters:
+    """What a run cost that was gone on with."""
+    return Counters(
+        **{
+            name: getattr(now, name) + (0 if name in _OF_THE_TREE else getattr(before, name))
+            for name in Counters.__struct_fields__
+        }
+    )

@@ -95,7 +95,7 @@ class Solver:
         try:
             shared = self._join(run, ask)
         except Interrupted:
-            run.emit(RunFinished(stop=Stop.CANCELLED, counters=Counters()))
+            run.emit(RunFinished(stop=Stop.CANCELLED, counters=run.spent))
             return
         verifier = _prm(request, shared, judge) if judge else None
         scheduler = _scheduler(run, policy, shared, verifier, ask)

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from engine import seedling
 from engine.errors import EngineError
+from engine.models.stop import StopSignal
 from engine.protocol import (
     AnyEvent,
     Drafting,
@@ -20,9 +22,10 @@ from engine.protocol import (
     SolveRequest,
     StepDrafted,
     StepFinished,
+    Throughput,
     Warned,
 )
-from engine.service.run import Run
+from engine.service.run import Run, open_run
 from engine.service.solver import Solver
 
 PROBLEM = "Lily buys 2 bags of 5 flowers each. She gives 3 flowers to Leo. How many flowers?"
@@ -108,6 +111,47 @@ def test_runs_side_by_side_find_what_each_finds_alone() -> None:
     finally:
         solver.close()
     assert [nodes(events) for events in heard] == alone
+
+
+def test_a_run_that_goes_on_counts_what_it_cost_in_all(tmp_path: Path) -> None:
+    request = SolveRequest(
+        problem=PROBLEM,
+        generator="seedling-target",
+        search=Search(policy="majority", n=16),
+        drafting=Drafting(draft="seedling"),
+        log=str(tmp_path / "log"),
+    )
+    solver = Solver()
+    parts: list[list[AnyEvent]] = []
+    try:
+        for stopped in (True, False):
+            heard: list[AnyEvent] = []
+            parts.append(heard)
+            run = open_run(
+                "test",
+                replace(request, resume=not stopped),
+                heard.append,
+                tell_again=lambda event: None,
+                stop=StopSignal(),
+                beat=lambda: None,
+            )
+            run.start()
+            for _ in solver.solve(run):
+                if stopped and len(of(heard, DraftJudged)) > 8:
+                    run.stop.set()
+            run.close()
+    finally:
+        solver.close()
+    first, whole = (of(part, RunFinished)[0].counters for part in parts)
+    judged = [event for part in parts for event in of(part, DraftJudged)]
+    drafted = sum(len(of(part, StepDrafted)) for part in parts)
+    assert 0 < first.steps_drafted < whole.steps_drafted == drafted
+    assert whole.steps_accepted == sum(event.accepted for event in judged)
+    assert whole.seconds > first.seconds > 0
+    written = sum(len(event.tokens) for part in parts for event in of(part, StepFinished))
+    assert whole.generated_tokens >= written > first.generated_tokens > 0
+    assert of(parts[1], Throughput)[-1].generated == whole.generated_tokens
+    assert whole.nodes == len({lineage for part in parts for lineage in nodes(part)})
 
 
 def test_speculative_decoding_is_not_approximate() -> None:

@@ -15,6 +15,7 @@ from engine.protocol import (
     AnyEvent,
     BeamsSelected,
     Counters,
+    DraftJudged,
     Event,
     NodeOpened,
     NodesPruned,
@@ -27,6 +28,7 @@ from engine.protocol import (
     StepScored,
     Stop,
     TextAppended,
+    Throughput,
     WorkerRestarted,
 )
 from engine.runlog import read_run
@@ -222,6 +224,36 @@ def test_an_ending_before_the_end_is_taken_back(tmp_path: Path, stop: Stop) -> N
     assert not run.finished
     assert [event.seq for event in sent] == list(range(len(before)))
     assert isinstance(sent[-1], RunResumed)
+
+
+def test_what_a_run_cost_is_known_when_it_goes_on(tmp_path: Path) -> None:
+    cost = Counters(seconds=3.5, generated_tokens=70, helper_tokens=90, steps_drafted=4)
+    flow = Throughput(generated=60, verified=50, rate=1.0, beams=1)
+    tell(tmp_path / "log", *STORY, flow, RunFinished(stop=Stop.CANCELLED, counters=cost))
+    run, sent = begin(tmp_path / "log")
+    assert sent[-1] == replace(sent[-1], nodes=2, spent=cost)
+    assert run.spent == cost
+    run.close()  # killed before anything else was told
+    again, _ = begin(tmp_path / "log")
+    assert replace(again.spent, seconds=3.5) == cost
+
+
+def test_what_a_run_cost_that_was_killed_is_known_as_far_as_it_was_told(tmp_path: Path) -> None:
+    story = [
+        *STORY,
+        Throughput(generated=60, verified=50, rate=1.0, beams=1),
+        DraftJudged(lineage=(0, 0), accepted=True, probability=0.9),
+        DraftJudged(lineage=(0, 1), accepted=False, probability=0.9),
+    ]
+    before = tell(tmp_path / "log", *story)
+    run, _ = begin(tmp_path / "log")
+    assert run.spent == Counters(
+        seconds=before[-1].at,
+        generated_tokens=60,
+        verified_tokens=50,
+        steps_drafted=2,
+        steps_accepted=1,
+    )
 
 
 def test_a_complete_run_shows_itself_again_and_that_is_all(tmp_path: Path) -> None:
