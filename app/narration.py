@@ -107,11 +107,12 @@ def ending(view: RunView, glyphs: Glyphs) -> list[str]:
 
 
 def _votes(view: RunView, glyphs: Glyphs) -> str:
-    votes = view.answered.votes if view.answered else ()
+    assert view.answered is not None
+    weighed = view.answered.score is not None
     tally = [
         f"{glyphs.one_line(vote.answer) or 'none'} x{vote.count}"
-        + (f" ({vote.weight:.2f})" if view.scored else "")
-        for vote in votes
+        + (f" ({vote.weight:.2f})" if weighed else "")
+        for vote in view.answered.votes
     ]
     return "votes: " + f" {glyphs.dot} ".join(tally)
 

@@ -19,8 +19,12 @@ class Listener(Protocol):
     def emit(self, event: Event) -> None: ...
 
 
-def announce(work: Listener, path: Path) -> Callable[[Header, float], None]:
-    """Tells of a model being loaded, in steps of a tenth."""
+def announce(work: Listener, path: Path, name: str = "") -> Callable[[Header, float], None]:
+    """Tells of a model being loaded, in steps of a tenth.
+
+    Args:
+        name: what to call it; by default what its file does.
+    """
     told = -1
 
     def loading(header: Header, done: float) -> None:
@@ -33,7 +37,7 @@ def announce(work: Listener, path: Path) -> Callable[[Header, float], None]:
         work.emit(
             Phase(
                 name="loading",
-                model=header.text("general.name") or path.stem,
+                model=name or header.text("general.name") or path.stem,
                 note=f"a demonstration model for {story}" if story else "",
                 done=round(done, 1),
             )

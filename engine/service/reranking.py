@@ -33,6 +33,7 @@ class Reranking:
 
     def __init__(self, run: Run, name: str, load: Load, context: int) -> None:
         self._run = run
+        self._name = shown_name(name)
         self._path = catalogue.generator_file(name)
         self._load = load
         self._context = 2 * context + run.request.rerank_tokens
@@ -69,7 +70,7 @@ class Reranking:
         critic = Critic(
             model,
             template,
-            catalogue.load().critique(model.name),
+            catalogue.load().critique(f"{self._name} {model.name}"),
             run.request.problem.strip(),
             seed=run.request.seed,
             budget=run.request.rerank_tokens,
@@ -77,7 +78,7 @@ class Reranking:
         )
         solutions = [Solution(c.lineage, _steps(c.text)) for c in candidates]
         scores: dict[tuple[int, ...], tuple[float, ...]] = {}
-        run.emit(Phase(name="judging", model=model.name, done=0.0))
+        run.emit(Phase(name="judging", model=self._name, done=0.0))
         for judgements in critic.judge(solutions):
             run.beat()
             if run.stop.is_set or (until is not None and time.monotonic() >= until):
@@ -86,12 +87,17 @@ class Reranking:
                 scores[judgement.lineage] = judgement.scores
                 run.emit(PathJudged(lineage=judgement.lineage, scores=judgement.scores))
                 done = len(scores) / len(solutions)
-                run.emit(Phase(name="judging", model=model.name, done=round(done, 2)))
+                run.emit(Phase(name="judging", model=self._name, done=round(done, 2)))
             yield
         return scores
 
     def _warn(self, message: str) -> None:
         self._run.emit(Warned(code="rerank", message=message))
+
+
+def shown_name(name: str) -> str:
+    """What to call a model that was named by catalogue id or path."""
+    return Path(name).name
 
 
 def _steps(text: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from engine.service.drafting import approximate, drafter, paired, with_draft
 from engine.service.judge import Judge, find_judge
 from engine.service.model_pool import Loading, ModelPool
 from engine.service.planning import Ask, Warn
-from engine.service.reranking import Reranking
+from engine.service.reranking import Reranking, shown_name
 from engine.service.run import Run
 from engine.service.scorer import score
 from engine.service.scoring import Scoring
@@ -118,13 +118,15 @@ class Solver:
         if request.rerank is None:
             return None
 
+        name = request.rerank
+
         def load(path: Path, context: int, paths: int) -> tuple[TokenModel, ChatTemplate]:
             job = Job(paths, paths, context)
             ask = Ask(path, None, job, limit=request.budget, force=request.force)
-            models = self._pool.open(ask, run.stop, *_listeners(run))
+            models = self._pool.open(ask, run.stop, *_listeners(run, shown_name(name)))
             return models.generator, models.template
 
-        return Reranking(run, request.rerank, load, _context(request))
+        return Reranking(run, name, load, _context(request))
 
     def _rerank(
         self, run: Run, searching: Searching, reranking: Reranking
@@ -218,13 +220,14 @@ def _ask(request: SolveRequest, judge: Judge | None) -> Ask:
     return with_draft(ask, request)
 
 
-def _listeners(run: Run | Scoring) -> tuple[Loading, Warn]:
-    """What hears of models being loaded, and of what the user should know of them."""
+def _listeners(run: Run | Scoring, name: str = "") -> tuple[Loading, Warn]:
+    """What hears of models being loaded, by `name` or as they call themselves, and of what the user
+    should know of them."""
 
     def warn(code: str, message: str) -> None:
         run.emit(Warned(code=code, message=message))
 
-    return partial(announce, run), warn
+    return partial(announce, run, name=name), warn
 
 
 def _prm(request: SolveRequest, shared: Shared, judge: Judge) -> Prm:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
+from math import exp
 
 import msgspec
 import numpy as np
@@ -193,7 +194,7 @@ class Critic:
         """Take what a pass gave for a solution. False when it is judged."""
         if reading.deciding:
             difference = float(logits[self._bad]) - float(logits[self._good])
-            reading.scores.append(1.0 / (1.0 + np.exp(np.clip(difference, -700, 700))))
+            reading.scores.append(1.0 / (1.0 + exp(min(max(difference, -700.0), 700.0))))
             return self._next_turn(reading)
         (token,) = self._sampler.draw(logits, [reading.draws.uniform(reading.count)])
         reading.count += 1

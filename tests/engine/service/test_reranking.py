@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +19,13 @@ from engine.protocol import (
     SolveRequest,
     Stop,
     Warned,
+    decode_event,
+    encode,
 )
 from engine.service.run import Run
 from engine.service.solver import Solver
+from tests.engine.checkpoints import Family
+from tests.engine.convert.converting import converted
 
 CRITIC = "smollm2-135m-instruct"
 REQUEST = SolveRequest(
@@ -39,7 +44,7 @@ def solved(
     stop = StopSignal()
 
     def send(event: AnyEvent) -> None:
-        events.append(event)
+        events.append(decode_event(encode(event)))  # as it comes to the client
         hear(event, stop)
 
     run = Run("run", request, send, stop=stop)
@@ -63,6 +68,35 @@ def test_completed_paths_are_judged_and_the_answer_chosen_by_that() -> None:
     assert last.answer == best.answer
     (*_, phase) = [event for event in events if isinstance(event, Phase)]
     assert (phase.name, phase.done) == ("judging", 1.0)
+    assert isinstance(events[-1], RunFinished)
+    assert events[-1].stop is Stop.COMPLETE
+
+
+@pytest.mark.parametrize("ending", ["", ".gguf"], ids=["folder", "file"])
+def test_a_model_named_genprm_judges_each_step_in_its_own_way_and_is_called_as_it_was_named(
+    ending: str, checkpoint: Callable[[Family], Path], tmp_path: Path
+) -> None:
+    named = tmp_path / f"GenPRM-1.5B{ending}"
+    if ending:
+        converted(checkpoint("generator"), named)  # which calls itself by the folder's name
+    else:
+        named.symlink_to(checkpoint("generator"))
+    request = SolveRequest(
+        problem=REQUEST.problem,
+        rerank=str(named),
+        rerank_tokens=4,
+        search=Search(policy="majority", n=2),
+        context=200,
+    )
+    events = solved(request)
+    assert not [event for event in events if isinstance(event, Warned)]
+    steps = [len(event.text.split("\n\n")) for event in events if isinstance(event, Answered)]
+    judged = [len(event.scores) for event in events if isinstance(event, PathJudged)]
+    assert len(judged) == 2
+    assert steps[-1] in judged
+    called = {event.model for event in events if isinstance(event, Phase)}
+    assert named.name in called
+    assert "generator" not in called
     assert isinstance(events[-1], RunFinished)
     assert events[-1].stop is Stop.COMPLETE
 
