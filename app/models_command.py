@@ -184,7 +184,7 @@ def _table(found: list[Model]) -> list[str]:
 
 def _suggested(suited: Suggestion | None, found: list[Model]) -> str:
     from engine.client.models import State
-    from engine.client.planning import size_text
+    from engine.client.planning import parse_size, size_text
 
     if suited is None:
         return "Too little memory is free for any preset; the seedling always runs."
@@ -192,7 +192,8 @@ def _suggested(suited: Suggestion | None, found: list[Model]) -> str:
     pair = [id for id in (preset.generator, preset.verifier) if id is not None]
     away = [m.id for m in found if m.id in pair and m.state in (State.REMOTE, State.PARTLY)]
     said = (
-        f"For {size_text(suited.device.free)} of free {suited.device.name}: {' + '.join(pair)}, "
+        f"{size_text(suited.device.free)} of {suited.device.name} are free, as measured now; the "
+        f"preset {suited.name} needs {size_text(parse_size(preset.free))}: {' + '.join(pair)}, "
         f"n {preset.n}, context {preset.context:,}, cache {preset.cache.value}."
     )
     use = f"use it with: sapwood solve --preset {suited.name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from app import output
+from app.again import command_line
 from app.exit_codes import ExitCode
 from app.options import Number
 
@@ -80,12 +82,19 @@ def collect(
     else:
         texts = probing.stories(stories or 0)
     sizes = probing.Sizes(samples, step_tokens, max_steps, context)
-    with engine_errors():
-        for done in probing.collect(
-            draft, generator, texts, data, sizes, temperature=temperature, seed=seed
-        ):
-            if done % 10 == 0 or done == len(texts):
-                output.narrate(f"{done} of {len(texts)} problems")
+    done = 0
+    try:
+        with engine_errors():
+            for done in probing.collect(
+                draft, generator, texts, data, sizes, temperature=temperature, seed=seed
+            ):
+                if done % 10 == 0 or done == len(texts):
+                    output.narrate(f"{done} of {len(texts)} problems")
+    except KeyboardInterrupt:
+        output.narrate(f"Stopped: {done} of {len(texts)} problems are collected and kept.")
+        output.narrate(f"To go on: {command_line(click.get_current_context())}")
+        return ExitCode.STOPPED
+    output.narrate(f"Next: sapwood probe label --data {shlex.quote(str(data))}")
     return ExitCode.OK
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,17 +154,22 @@ class Folder:
         """What the draft's predictor and the target's learn from.
 
         Raises:
-            EngineError: there are no labels.
+            EngineError: there are no labels, or samples were collected since.
         """
         labels: dict[int, list[Labelled]] = {}
-        for line in _lines(self._labels):
+        labelled = _lines(self._labels)
+        for line in labelled:
             found = msgspec.json.decode(line, type=Labelled)
             labels.setdefault(found.problem, []).append(found)
-        if not labels:
+        collected = len(self.contexts())
+        if len(labelled) != collected:
             raise EngineError(
                 Trouble.USAGE,
-                f"The samples in {self.path} have no labels.",
-                "Make them with: sapwood probe label",
+                f"The samples in {self.path} have no labels."
+                if not labels
+                else f"The labels in {self.path} are older than its samples: there are "
+                f"{len(labelled):,} for {collected:,} contexts.",
+                f"Label them all with: sapwood probe label --data {shlex.quote(str(self.path))}",
             )
         drafts: list[tuple[np.ndarray, list[float], int, list[bool]]] = []
         targets: list[tuple[np.ndarray, list[float], int, list[bool]]] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,7 +14,9 @@ from app.glyphs import glyphs_for
 from app.options import request_from
 from app.probe_command import probe
 from app.run_view import Hand, Node, State
+from engine.client import probing
 from engine.protocol import Drafting
+from tests.app.conftest import Sapwood
 
 
 def test_the_options_make_a_request() -> None:
@@ -42,6 +46,23 @@ def test_every_hand_has_a_sign_of_its_own(encoding: str) -> None:
     assert len(signs) == len(Hand) + len(State)
     node = Node((0,), None, State.KEPT, hand=Hand.ACCEPTED)
     assert glyphs.hands[Hand.ACCEPTED] in glyphs.label(node, scored=True)
+
+
+def test_collecting_that_is_stopped_tells_what_is_kept_and_the_command_that_goes_on(
+    sapwood: Sapwood, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*asked: object, **options: object) -> Iterator[int]:
+        yield from (0, 1, 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(probing, "collect", stopped)
+    data = str(tmp_path / "my samples")
+    command = ["probe", "collect", "--data", data, "--draft", "seedling", "--generator", "x.gguf"]
+    ran = sapwood(*command, "--stories", "3", "--seed", "0")
+    assert ran.code == 4
+    assert "Stopped: 2 of 3 problems are collected and kept." in ran.err
+    again = shlex.join(["sapwood", *command, "--stories", "3", "--seed", "0"])
+    assert ran.err.endswith(f"To go on: {again}\n")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.client import presets
+from engine.client import models, presets
 from engine.memory.devices import Device, Kind
 from engine.memory.sizes import GIB
 from tests.app.conftest import Sapwood
@@ -60,6 +60,22 @@ def test_auto_takes_the_one_for_what_is_free(sapwood: Sapwood, free: Free) -> No
     free(2)
     (request,) = sapwood("solve", "--preset", "auto", "x").requests
     assert request.search.n == 6
+
+
+@pytest.mark.parametrize(
+    ("gib", "told"),
+    [
+        (22.6, "22.6 GiB of RAM are free, as measured now; the preset cpu-32 needs 20.0 GiB: "),
+        (19.9, "19.9 GiB of RAM are free, as measured now; the preset cpu-16 needs 11.0 GiB: "),
+        (0.5, "Too little memory is free for any preset"),
+    ],
+)
+def test_what_is_suggested_is_what_the_measured_free_memory_has_room_for(
+    sapwood: Sapwood, monkeypatch: pytest.MonkeyPatch, gib: float, told: str
+) -> None:
+    device = Device("RAM", Kind.RAM, int(23.5 * GIB), int(gib * GIB))
+    monkeypatch.setattr(models, "own_device", lambda: (device, ""))
+    assert told in sapwood("models").err
 
 
 def test_where_too_little_is_free_auto_says_so(sapwood: Sapwood, free: Free) -> None:

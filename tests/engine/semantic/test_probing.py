@@ -86,6 +86,24 @@ def test_labels_are_shares_of_samples(tmp_path: Path) -> None:
     assert of_draft.means.shape[1:] == (4, 128)
 
 
+def test_samples_without_labels_are_refused_with_the_command_that_makes_them(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "my samples"
+    collect(out, 1)
+    with pytest.raises(EngineError, match="have no labels") as refusal:
+        Folder(out).samples()
+    assert refusal.value.advice.endswith(f"sapwood probe label --data '{out}'")
+    probing.label(out, None)
+    before = len(Folder(out).contexts())
+    collect(out, 2)
+    after = len(Folder(out).contexts())
+    with pytest.raises(EngineError, match=f"older than its samples.* {before} for {after} "):
+        Folder(out).samples()
+    probing.label(out, None)
+    assert len(set(Folder(out).samples()[0].problems)) == 2
+
+
 def test_a_folder_without_samples_is_told(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="has no samples"):
         probing.label(tmp_path, None)
