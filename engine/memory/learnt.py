@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from engine.memory.devices import Backend, Device, accelerator, nvidia, ram
+from engine.memory.devices import Device, Kind, accelerator, nvidia, ram
 from engine.memory.estimate import CacheType, Facts, facts
 from engine.memory.folders import folder_facts
 from engine.memory.record import Records, identity
@@ -42,15 +42,22 @@ def _reason(gpu: bool) -> str:
     return "the installed llama.cpp computes on the processor only."
 
 
-def learnt(path: Path, cache: CacheType, backend: Backend, records: Records) -> Facts:
-    """Size and shape of a model file, with what it was last measured to take beyond them.
+def learnt(
+    path: Path, cache: CacheType, device: Device, records: Records, *, verifies: bool = False
+) -> Facts:
+    """Size and shape of a model file, with what it was measured to take beyond them, in bytes and
+    where it took turns in seconds.
 
     Raises:
         EngineError: it cannot be read, or is no GGUF file.
     """
     read, name = _read(path, *_state(path))
-    surplus = records.surplus(name, cache.value, backend)
-    return replace(read, surplus=surplus or read.surplus)
+    surplus = records.surplus(name, cache.value, device.backend)
+    here = device.native is not None or device.kind is Kind.RAM  # and none of a table
+    turns: dict[str, float] = {}
+    if here:
+        turns = records.turns(name, cache.value, device.backend, verifies=verifies)
+    return replace(read, surplus=surplus or read.surplus, turns=turns)
 
 
 def header_of(path: Path) -> Header:

@@ -41,6 +41,18 @@ class Job:
     """Positions of a batch at which the verifier is read, at least."""
     outputs: int = 0
     """The same of the generator, which is read on every path; more where it scores."""
+    verifier_keeps: bool = True
+    """Whether the verifier keeps what it has read for its next pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """Bytes a second at which a model that was away comes back."""
+
+    fresh: float
+    """Into memory that the process did not have, or over the link to a GPU."""
+    mapped: float
+    """From a file whose pages the system has, or over that link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +65,8 @@ class Budget:
     speed: Speed
     host: Speed
     """The processor, which computes the layers that are not on a GPU."""
-    moving: float | None
-    """Bytes a second at which a model that was away comes back; None where unknown."""
+    moving: Moving | None
+    """None where unknown."""
     limited: bool = False
     """Whether `bytes` is what the user allows."""
 
@@ -71,6 +83,10 @@ class Share:
     """Layers on the device."""
     bytes: int
     """Bytes on the device while the model works."""
+    moved: int = 0
+    """Where models take turns: bytes to move for this one to leave and come back."""
+    turns: float = 0.0
+    """Seconds that both take."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from engine.memory.devices import Device, Kind
 from engine.memory.estimate import Facts
-from engine.memory.options import Budget, Job, Option, Strategy
+from engine.memory.options import Budget, Job, Moving, Option, Strategy
 from engine.memory.roofline import Speed
 from engine.memory.sizes import GIB, MIB, size_text
 from engine.memory.strategies import LEAST_CONTEXT, Pair
@@ -22,8 +22,8 @@ MARGIN = GIB
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All ways that fit, the quickest first, which is taken; then, where none of them holds all
-    paths at once, reductions that do."""
+    """The quickest way that fits, which is taken, and those that are slower but take less memory;
+    then, where none that fits holds all paths at once, reductions that do."""
 
     budget: Budget
     job: Job
@@ -66,17 +66,18 @@ class Plan:
 
 
 def budget_for(
-    device: Device, host: Speed, moving: float | None, limit: int | None = None
+    device: Device, host: Speed, moving: Moving | None, limit: int | None = None
 ) -> Budget:
     """What may be used of a device: what is free, less the margin.
 
     Args:
         host: this machine's processor.
-        moving: bytes a second at which models come back into its memory.
+        moving: how fast models come back into its memory.
         limit: bytes that the user allows; taken as they are.
     """
     usable = max(0, device.free - MARGIN) if limit is None else limit
-    moving = device.link if device.kind is Kind.GPU else moving
+    if device.kind is Kind.GPU:
+        moving = Moving(device.link, device.link) if device.link else None
     limited = limit is not None
     return Budget(device, usable, device.speed or host, host, moving, limited)
 
@@ -89,12 +90,14 @@ def make_plan(generator: Facts, verifier: Facts | None, job: Job, budget: Budget
     def pair(job: Job) -> Pair:
         return Pair(generator, verifier, job, budget)
 
-    options = _as_asked(pair(job))
-    if not any(option.generator.paths == job.n for option in options):
+    fitting = _as_asked(pair(job))
+    options = list(_worth_it(fitting))
+    if not any(option.generator.paths == job.n for option in fitting):
         options += sorted(_reduced(pair, job), key=_seconds)
     jobs = list(_smaller(job))
     if not options:
-        options = next(filter(None, (_as_asked(pair(smaller)) for smaller in jobs)), [])
+        fitting = next(filter(None, (_as_asked(pair(smaller)) for smaller in jobs)), [])
+        options = list(_worth_it(fitting))
     least = min(pair(smaller).least() for smaller in jobs)
     return Plan(budget, job, tuple(options), least, pair(job).whole())
 
@@ -117,6 +120,18 @@ def _as_asked(pair: Pair) -> list[Option]:
         pair.fewer_layers,
     )
     return sorted((option for make in makers if (option := make()) is not None), key=_seconds)
+
+
+def _worth_it(quickest_first: Iterable[Option]) -> Iterator[Option]:
+    """Those that take less memory than all that are quicker."""
+    least: int | None = None
+    for option in quickest_first:
+        if least is None:
+            yield option
+            least = option.bytes
+        elif option.bytes < least:
+            yield replace(option, why=f"{option.why}; {size_text(least - option.bytes)} less")
+            least = option.bytes
 
 
 def _reduced(pair: Callable[[Job], Pair], job: Job) -> Iterator[Option]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from statistics import median
+from typing import TypeVar
 
 import msgspec
 
@@ -12,6 +14,8 @@ from engine.memory.estimate import Setting
 from engine.places import runs_dir
 
 _HEAD = 1 << 20
+_LAST = 5
+"""Runs whose turns count."""
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -40,8 +44,25 @@ class Measurement(msgspec.Struct, frozen=True):
     measured: int
 
 
+class TurnMeasurement(msgspec.Struct, frozen=True):
+    """Of a model that took turns with another: how long it took to leave and to come back."""
+
+    key: Key
+    verifies: bool
+    strategy: str
+    moved: int
+    """Bytes, by the plan."""
+    expected: float
+    """Seconds, likewise."""
+    seconds: float
+    """As measured, in the mean of a run."""
+
+
+_Kind = TypeVar("_Kind", Measurement, TurnMeasurement)
+
+
 class Records:
-    """A file of measurements; the last one of a key counts.
+    """A file of measurements; of bytes the last one of a key counts.
 
     It is a convenience: a file that cannot be read or written is as good as an empty one.
     """
@@ -49,7 +70,7 @@ class Records:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def add(self, measurement: Measurement) -> None:
+    def add(self, measurement: Measurement | TurnMeasurement) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("ab") as file:
@@ -59,7 +80,7 @@ class Records:
 
     def find(self, key: Key) -> Measurement | None:
         """The measurement of exactly this, if there was one."""
-        return next((m for m in reversed(self._all()) if m.key == key), None)
+        return next((m for m in reversed(self._all(Measurement)) if m.key == key), None)
 
     def knows(self, model: str, cache: str, backend: Backend) -> bool:
         """Whether the model was measured at any size."""
@@ -71,18 +92,30 @@ class Records:
         found = self._last(model, cache, backend)
         return max(0, found.measured - found.predicted) if found else 0
 
+    def turns(
+        self, model: str, cache: str, backend: Backend, *, verifies: bool
+    ) -> dict[str, float]:
+        """Seconds a byte that the model took to leave and come back, by strategy: the median of
+        its last runs in that role, at whatever size, since any of them may have been disturbed."""
+        found: dict[str, list[float]] = {}
+        for one in self._all(TurnMeasurement):
+            about = (one.key.model, one.key.cache, one.key.backend, one.verifies)
+            if about == (model, cache, backend, verifies):
+                found.setdefault(one.strategy, []).append(one.seconds / max(1, one.moved))
+        return {strategy: median(times[-_LAST:]) for strategy, times in found.items()}
+
     def _last(self, model: str, cache: str, backend: Backend) -> Measurement | None:
         wanted = (model, cache, backend)
         return next(
             (
                 m
-                for m in reversed(self._all())
+                for m in reversed(self._all(Measurement))
                 if (m.key.model, m.key.cache, m.key.backend) == wanted
             ),
             None,
         )
 
-    def _all(self) -> list[Measurement]:
+    def _all(self, kind: type[_Kind]) -> list[_Kind]:
         try:
             lines = self._path.read_bytes().splitlines()
         except OSError:
@@ -90,8 +123,8 @@ class Records:
         found = []
         for line in lines:
             try:
-                found.append(msgspec.json.decode(line, type=Measurement))
-            except msgspec.DecodeError:  # cut short by a crash, or of another version
+                found.append(msgspec.json.decode(line, type=kind))
+            except msgspec.DecodeError:  # the other kind, cut short by a crash, or older
                 continue
         return found
 

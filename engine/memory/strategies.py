@@ -17,6 +17,9 @@ _READ = 1.25
 """Tokens that a verifier reads for each that was written: it frames the steps in its own way."""
 _OPENING = 0.01
 """Seconds to open a file, a cache and a graph, whatever their size (measured: 5 to 20 ms)."""
+_ENTRY = 0.6e-6
+"""Seconds to read past an entry of a vocabulary or a merge in the header of a file that is opened
+(measured, besides mapping it: 55 ms for SmolLM2's 98,052, 0.2 s for Gemma 3's 262,144)."""
 _CELLS = 256
 """llama.cpp rounds a cache up to a multiple of this."""
 _MOST_PATHS = 254
@@ -156,38 +159,54 @@ class Pair:
         if not choices:
             return None
         found = best(choices)
-        turn = self._turn(strategy, found.written, found.verified)
-        found = replace(found, seconds=found.seconds + 2 * ROUNDS * turn)
         counts = (found.written, found.verified)
+        moves = [
+            self._there_and_back(strategy, member, paths)
+            for member, paths in zip(self.members, counts, strict=True)
+        ]
+        turn = sum(seconds for _, seconds in moves) / len(moves)
+        found = replace(found, seconds=found.seconds + 2 * ROUNDS * turn)
         copies = saved * sum(n * m.copy for n, m in zip(counts, self.members, strict=True))
         works = [
             m.fixed - gone + n * m.path
             for n, m, gone in zip(counts, self.members, away, strict=True)
         ]
+        option = self._option(strategy, found)
+        assert option.verifier is not None
+        known = all(strategy in m.facts.turns for m in self.members)
         return replace(
-            self._option(strategy, found),
+            option,
+            generator=replace(option.generator, moved=moves[0][0], turns=moves[0][1]),
+            verifier=replace(option.verifier, moved=moves[1][0], turns=moves[1][1]),
             bytes=self.process + sum(away) + copies + max(works),
             turn=turn,
-            why=f"{2 * ROUNDS} changes of turn, {turn:.1f} s each",
+            why=f"{2 * ROUNDS} changes of turn, {turn:.2g} s each"
+            + (", as it was before" if known else ""),
         )
 
-    def _turn(self, strategy: Strategy, written: int, verified: int) -> float:
-        """Seconds from one model's last batch to the other's first; the mean of both ways."""
-        assert self.budget.moving is not None
-        seconds = _OPENING * len(self.members)
-        for member, paths in zip(self.members, (written, verified), strict=True):
-            comes = 0 if strategy is Strategy.IDLE_CACHE else member.loaded
-            held = min(paths, self.work.held)
-            copies = 2 * held * member.copy
-            if not self.apart:  # the cache is made anew, and filled from a copy in the same memory
-                comes += paths * member.path
-                seconds += copies / self.budget.speed.bandwidth
-                copies = 0
-            if strategy is Strategy.IDLE_AGAIN:
-                half = self.job.context // 2
-                seconds += member.load.prefill(self.budget.speed, ceil(2 * held), half)
-            seconds += (comes + copies) / self.budget.moving
-        return seconds / 2
+    def _there_and_back(self, strategy: Strategy, member: _Member, paths: int) -> tuple[int, float]:
+        """Bytes to move for a model to leave and to come back, and the seconds that both take."""
+        moving, speed = self.budget.moving, self.budget.speed
+        assert moving is not None
+        keeps = member is self.generator or self.job.verifier_keeps
+        held = min(paths, self.work.held) if keeps else 0.0
+        # In RAM the cache is made anew. Its cells are put side by side by way of a copy, and kept
+        # as another. On a GPU they go over the link and back.
+        copies = 1 if strategy is Strategy.IDLE_AGAIN else 2
+        fresh = copies * held * member.copy + (0 if self.apart else paths * member.path)
+        mapped, seconds = 0, _OPENING
+        if strategy is not Strategy.IDLE_CACHE:
+            fresh += member.repacked
+            mapped = member.load.weights
+            seconds += _ENTRY * (member.facts.vocabulary + member.facts.merges)
+        moved = mapped + int(fresh)
+        measured = member.facts.turns.get(strategy)
+        if measured is not None:
+            return moved, measured * moved
+        seconds += mapped / moving.mapped + fresh / moving.fresh
+        if strategy is Strategy.IDLE_AGAIN:
+            seconds += member.load.prefill(speed, ceil(2 * held), self.job.context // 2)
+        return moved, seconds
 
     def fewer_layers(self) -> Option | None:
         """The same part of both models on the GPU, the rest computed by the processor."""
@@ -261,8 +280,7 @@ class _Member:
         self.fixed = empty.on_device if on is Kind.GPU else empty.total
         self.away = 0 if on is Kind.GPU else empty.vocabulary
         """Bytes that stay while the model is away: text is still made into tokens."""
-        self.loaded = empty.weights + (empty.repacked if on is Kind.RAM else 0)
-        """Bytes that come when it comes back, without its cache."""
+        self.repacked = empty.repacked if on is Kind.RAM else 0
         self.length = -(-context // _CELLS) * _CELLS
         cell = setting.cache.bytes(facts.cell_values)
         self.copy = self.length * cell

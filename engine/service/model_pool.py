@@ -15,7 +15,7 @@ from engine.memory.estimate import CacheType, Facts, Prediction, Setting, predic
 from engine.memory.learnt import header_of, name_of
 from engine.memory.ledger import Ledger, anonymous, ledger_file
 from engine.memory.options import Share, Strategy
-from engine.memory.record import Key, Measurement, Records, records_file
+from engine.memory.record import Key, Measurement, Records, TurnMeasurement, records_file
 from engine.memory.strategies import (
     OWN_SEQUENCES,
     draft_setting,
@@ -145,6 +145,27 @@ class ModelPool:
             if held.model is not None:
                 held.model.watch(stop)
 
+    def remember(self, opened: Opened) -> None:
+        """Keep how long changes of turn took: the next plan for these models uses it."""
+        if opened.turns is None:
+            return
+        option = opened.planned.option
+        shares = {"generator": option.generator, "verifier": option.verifier}
+        for role, held in self._held.items():
+            share = shares.get(role)
+            seconds = held.model and opened.turns.there_and_back(held.model)
+            if share and seconds:
+                self._planner.records.add(
+                    TurnMeasurement(
+                        _key(held.place),
+                        role == "verifier",
+                        option.strategy.value,
+                        share.moved,
+                        share.turns,
+                        seconds,
+                    )
+                )
+
     def close(self) -> None:
         """Give all memory back."""
         for role in list(self._held):
@@ -213,7 +234,7 @@ class ModelPool:
 
     def _measure(self, model: LlamaModel | HfModel, place: _Place, before: int) -> None:
         """Keep what the model takes, unless it is known."""
-        key = Key.of(name_of(place.path), place.setting, place.device.backend)
+        key = _key(place)
         records = self._planner.records
         if records.knows(key.model, key.cache, key.backend):
             return
@@ -280,6 +301,10 @@ def _places(planned: Planned, ask: Ask) -> dict[Role, _Place]:
             place(ask.draft, planned.draft, None, setting), all_layers=ask.all_layers
         )
     return places
+
+
+def _key(place: _Place) -> Key:
+    return Key.of(name_of(place.path), place.setting, place.device.backend)
 
 
 def _load(place: _Place, progress: Callable[[float], bool]) -> _Held:

@@ -83,10 +83,11 @@ class Planner:
             free = max(0, device.free + held(device) - taken)
             limit = None if ask.limit is None else min(ask.limit, free)
             budget = budget_for(replace(device, free=free), processor(), loading(), limit)
-            backend = device.backend
-            generator = learnt(ask.generator, ask.job.cache, backend, self.records)
-            verifier = ask.verifier and learnt(ask.verifier, ask.job.cache, backend, self.records)
-            draft = ask.draft and learnt(ask.draft, ask.job.cache, backend, self.records)
+            generator = learnt(ask.generator, ask.job.cache, device, self.records)
+            verifier = ask.verifier and learnt(
+                ask.verifier, ask.job.cache, device, self.records, verifies=True
+            )
+            draft = ask.draft and learnt(ask.draft, ask.job.cache, device, self.records)
             beside = draft_bytes(draft, ask.job, device) if draft else 0
             plan = plan_beside(generator, verifier, ask.job, budget, beside)
             option = plan.chosen

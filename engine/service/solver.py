@@ -109,6 +109,7 @@ class Solver:
             shared.remove(scheduler)
             if shared.empty and self._shared is shared:
                 self._shared = None
+                self._pool.remember(shared.models)
         if reranking is not None and stop is Stop.COMPLETE:
             stop = yield from self._rerank(run, searching, reranking)
         searching.finish(stop)
@@ -207,7 +208,13 @@ def _scheduler(
 
 def _ask(request: SolveRequest, judge: Judge | None) -> Ask:
     settings = request.search
-    job = Job(settings.n, settings.width, _context(request), CacheType(request.cache))
+    job = Job(
+        settings.n,
+        settings.width,
+        _context(request),
+        CacheType(request.cache),
+        verifier_keeps=not MODES[settings.mode].whole_paths,
+    )
     if judge is not None:
         job = replace(job, markers=judge.markers)
     ask = Ask(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +32,20 @@ class Sleeper(TokenModel, Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _Moves:
+    """How often a model has left or come back, and what that took."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+    def make(self, move: Callable[[], None]) -> None:
+        start = time.perf_counter()
+        move()
+        self.count += 1
+        self.seconds += time.perf_counter() - start
+
+
 class Turns:
     """Sees to it that at most one of its models is awake.
 
@@ -42,6 +58,8 @@ class Turns:
         self._weights = weights
         self._save = save
         self._models: list[Sleeper] = []
+        self._left: dict[int, _Moves] = {}
+        self._back: dict[int, _Moves] = {}
         self.changes = 0
         """How often the turn has changed."""
         self.seconds = 0.0
@@ -51,13 +69,14 @@ class Turns:
         """Have `model` take part; it is the one awake from now on."""
         self.clear_for(model)
         self._models.append(model)
+        self._left[id(model)], self._back[id(model)] = _Moves(), _Moves()
         return InTurn(self, model)
 
     def clear_for(self, model: Sleeper | None = None) -> None:
         """Send all others away."""
         for other in self._models:
             if other is not model:
-                other.sleep(weights=self._weights, save=self._save)
+                self._send_away(other)
 
     def give(self, model: Sleeper) -> None:
         """Make it the turn of `model`.
@@ -69,10 +88,23 @@ class Turns:
         if model.awake:
             return
         start = time.perf_counter()
-        self.clear_for(model)
-        model.wake()
+        for other in self._models:
+            if other is not model and other.awake:
+                self._left[id(other)].make(partial(self._send_away, other))
+        self._back[id(model)].make(model.wake)
         self.changes += 1
         self.seconds += time.perf_counter() - start
+
+    def there_and_back(self, model: Sleeper) -> float | None:
+        """Seconds that leaving and coming back took the model in the mean; None where it has not
+        done both."""
+        moves = (self._left[id(model)], self._back[id(model)])
+        if not all(one.count for one in moves):
+            return None
+        return sum(one.seconds / one.count for one in moves)
+
+    def _send_away(self, model: Sleeper) -> None:
+        model.sleep(weights=self._weights, save=self._save)
 
 
 class InTurn:

@@ -8,7 +8,7 @@ from engine import catalogue
 from engine.catalogue.presets import suited
 from engine.memory.devices import Device, Kind
 from engine.memory.estimate import Facts
-from engine.memory.options import Job
+from engine.memory.options import Job, Moving
 from engine.memory.plan import budget_for, make_plan
 from engine.memory.roofline import Speed
 from engine.memory.sizes import GIB, parse_size
@@ -50,7 +50,7 @@ def device(kind: Kind, free: int) -> Device:
 def test_a_preset_fits_its_memory_as_it_says(name: str) -> None:
     preset = catalogue.load().presets[name]
     there = device(preset.device, parse_size(preset.free))
-    budget = budget_for(there, PROCESSOR, 10e9)
+    budget = budget_for(there, PROCESSOR, Moving(10e9, 10e9))
     job = Job(preset.n, preset.width, preset.context, preset.cache)
     verifier = None if preset.verifier is None else SHAPES[preset.verifier]
     chosen = make_plan(SHAPES[preset.generator], verifier, job, budget).chosen

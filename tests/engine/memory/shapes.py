@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.memory.devices import Device, Kind
 from engine.memory.estimate import Facts
-from engine.memory.options import Budget
+from engine.memory.options import Budget, Moving
 from engine.memory.plan import budget_for
 from engine.memory.roofline import Speed
 from engine.memory.sizes import GIB
@@ -39,7 +39,7 @@ LARGE = qwen("7B", 4_683_074_240, 7_070_000_000, 3584, 28, 4)
 
 def on(device: Device, size: int | None = None) -> Budget:
     """All of a device, or `size` bytes of it."""
-    return budget_for(device, PROCESSOR, 10e9, device.free if size is None else size)
+    return budget_for(device, PROCESSOR, Moving(10e9, 10e9), device.free if size is None else size)
 
 
 def ram(gib: float) -> Device:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -14,11 +15,13 @@ from engine.memory.estimate import Facts
 from engine.memory.options import Job, Strategy
 from engine.memory.plan import MARGIN, budget_for, make_plan
 from engine.memory.roofline import Load, Speed, Work
-from engine.memory.sizes import GIB, MIB, parse_size
+from engine.memory.sizes import GIB, MIB, parse_size, size_text
 from engine.memory.speed import named
+from engine.memory.strategies import Pair
 from tests.engine.memory.shapes import LARGE, PROCESSOR, SMALL, on, ram
 
 GPU = named("RTX 3070 Ti")
+REDUCTIONS = {Strategy.SMALLER_N, Strategy.SMALLER_CONTEXT}
 PAIRS = [(SMALL, SMALL), (SMALL, LARGE), (LARGE, SMALL)]
 
 
@@ -42,11 +45,13 @@ def test_where_memory_is_short_both_caches_hold_about_as_many_paths() -> None:
 
 
 def test_many_paths_on_a_small_card_are_quicker_with_the_idle_model_in_ram() -> None:
-    plan = make_plan(LARGE, SMALL, Job(n=64), on(GPU, GPU.free - MARGIN))
-    quickest = {option.strategy: option.seconds for option in reversed(plan.options)}
-    assert plan.chosen is not None
-    assert plan.chosen.strategy is Strategy.IDLE_MODEL
-    assert quickest[Strategy.IDLE_MODEL] < quickest[Strategy.COLLOCATED]
+    budget = on(GPU, GPU.free - MARGIN)
+    chosen = make_plan(LARGE, SMALL, Job(n=64), budget).chosen
+    both = Pair(LARGE, SMALL, Job(n=64), budget).collocated()
+    assert chosen is not None
+    assert both is not None
+    assert chosen.strategy is Strategy.IDLE_MODEL
+    assert chosen.seconds < both.seconds
 
 
 def test_without_a_known_link_nothing_is_planned_to_be_moved() -> None:
@@ -60,6 +65,49 @@ def test_on_unified_memory_and_in_ram_no_cache_is_moved_and_no_layer_left_out() 
         plan = make_plan(SMALL, SMALL, Job(), on(device))
         found = {option.strategy for option in plan.options}
         assert found == {Strategy.COLLOCATED, Strategy.IDLE_MODEL, Strategy.IDLE_AGAIN}
+
+
+@pytest.mark.parametrize("device", [GPU, named("M2 16 GB"), ram(16)])
+@pytest.mark.parametrize("pair", PAIRS)
+def test_what_is_slower_is_listed_only_if_it_takes_less_and_says_how_much(
+    pair: tuple[Facts, Facts], device: Device
+) -> None:
+    """In RAM, copies of both caches may take more than the model that leaves."""
+    options = make_plan(*pair, Job(n=16), on(device)).options
+    asked = [option for option in options if option.strategy not in REDUCTIONS]
+    assert asked == sorted(asked, key=lambda option: option.seconds)
+    for quicker, slower in pairwise(asked):
+        assert slower.bytes < quicker.bytes
+        assert slower.why.endswith(f"{size_text(quicker.bytes - slower.bytes)} less")
+
+
+def test_what_turns_took_before_is_what_they_are_expected_to_take() -> None:
+    job, budget, way = Job(n=16), on(ram(16)), Strategy.IDLE_MODEL
+    first = Pair(SMALL, SMALL, job, budget).idle_model()
+    assert first is not None
+    assert first.verifier is not None
+    assert first.turn == pytest.approx((first.generator.turns + first.verifier.turns) / 2)
+    known = [
+        replace(SMALL, turns={way: seconds / share.moved})
+        for seconds, share in ((3.0, first.generator), (5.0, first.verifier))
+    ]
+    again = Pair(known[0], known[1], job, budget).idle_model()
+    assert again is not None
+    assert again.turn == pytest.approx(4.0)
+    larger = Pair(known[0], known[1], replace(job, context=4096), budget).idle_model()
+    assert larger is not None
+    assert larger.turn > 4.0
+
+
+def test_a_verifier_that_keeps_nothing_has_nothing_to_bring_back() -> None:
+    budget = on(ram(16))
+    keeps, forgets = (
+        Pair(SMALL, SMALL, Job(n=16, verifier_keeps=kept), budget).idle_again()
+        for kept in (True, False)
+    )
+    assert keeps is not None
+    assert forgets is not None
+    assert forgets.turn < 0.6 * keeps.turn
 
 
 def test_a_generator_alone_takes_all_of_the_cache() -> None:
@@ -80,7 +128,7 @@ def test_smaller_n_and_context_are_offered_only_where_not_all_paths_fit() -> Non
     strategies = [option.strategy for option in tight.options]
     assert Strategy.SMALLER_N in strategies
     assert Strategy.SMALLER_CONTEXT in strategies
-    assert strategies.index(Strategy.SMALLER_N) > strategies.index(Strategy.IDLE_MODEL)
+    assert strategies.index(Strategy.SMALLER_N) > 0
 
 
 def test_a_refusal_tells_what_is_needed_what_there_is_and_what_to_do() -> None:
@@ -106,7 +154,7 @@ def test_a_refusal_by_a_budget_names_the_budgets_that_are_enough() -> None:
 
 
 def test_where_no_budget_would_help_a_refusal_asks_for_free_memory() -> None:
-    budget = budget_for(ram(2), PROCESSOR, 10e9, GIB)
+    budget = on(ram(2), GIB)
     _, advice = make_plan(SMALL, LARGE, Job(), budget).refusal
     assert advice.startswith("Free ")
     assert "--budget" not in advice

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from engine.memory.estimate import CacheType, Setting
-from engine.memory.record import Key, Measurement, Records, identity
+from engine.memory.record import Key, Measurement, Records, TurnMeasurement, identity
 
 SETTING = Setting(2048, 18, 64)
 KEY = Key.of("1-a", SETTING, "cpu")
@@ -39,6 +39,21 @@ def test_the_next_prediction_is_raised_by_what_was_missing_at_any_size(tmp_path:
     assert records.surplus("1-a", "f16", "cuda") == 0
     records.add(Measurement(KEY, 100, 90))
     assert records.surplus("1-a", "f16", "cpu") == 0
+
+
+def test_of_turns_the_median_of_the_last_runs_counts_by_the_byte(tmp_path: Path) -> None:
+    records = Records(tmp_path / "memory.jsonl")
+    records.add(Measurement(KEY, 100, 110))
+    larger = Key.of("1-a", Setting(4096, 18, 64), "cpu")
+    for key, moved, seconds in ((KEY, 100, 90.0), (KEY, 100, 2.0), (larger, 200, 4.0)):
+        records.add(TurnMeasurement(key, True, "idle", moved, 1.0, seconds))
+    assert records.turns("1-a", "f16", "cpu", verifies=True) == {"idle": 0.02}
+    assert records.turns("1-a", "f16", "cpu", verifies=False) == {}
+    assert records.turns("1-a", "f16", "cuda", verifies=True) == {}
+    assert records.find(KEY) == Measurement(KEY, 100, 110)
+    for _ in range(5):
+        records.add(TurnMeasurement(KEY, True, "idle", 100, 1.0, 5.0))
+    assert records.turns("1-a", "f16", "cpu", verifies=True) == {"idle": 0.05}
 
 
 def test_a_line_cut_short_costs_only_itself(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from engine.memory.record import Records, records_file
 from engine.memory.sizes import GIB, MIB
 from engine.models.base import Span
 from engine.models.gguf import Header
+from engine.models.llama import LlamaModel
 from engine.models.stop import StopSignal
 from engine.protocol import Trouble
 from engine.service.model_pool import ModelPool, Opened
@@ -85,6 +86,21 @@ def test_where_one_fits_they_take_turns_and_compute_the_same(pool: Pool) -> None
     assert memory["generator"].offloaded > MIB
     assert memory["verifier"].offloaded == 0
     assert memory["verifier"].cache_used > 0
+
+
+def test_what_changes_of_turn_took_is_what_the_next_plan_expects(pool: Pool) -> None:
+    models = pool.open(LOW)
+    write(models)
+    assert models.turns is not None
+    pool.pool.remember(models)
+    took = [
+        models.turns.there_and_back(held.model)
+        for held in pool.pool._held.values()
+        if isinstance(held.model, LlamaModel)
+    ]
+    assert None not in took
+    option = pool.open(LOW).planned.option
+    assert option.turn == pytest.approx(sum(filter(None, took)) / 2)
 
 
 def test_forks_and_drops_do_not_wake_who_waits(pool: Pool) -> None:
