@@ -141,7 +141,7 @@ def test_a_refusal_tells_what_is_needed_what_there_is_and_what_to_do() -> None:
 
 def test_a_refusal_by_a_budget_names_the_budgets_that_are_enough() -> None:
     job = Job(n=16)
-    limited = partial(budget_for, ram(64), PROCESSOR, 10e9)
+    limited = partial(on, ram(64))
     message, advice = make_plan(SMALL, LARGE, job, limited(2 * GIB)).refusal
     least, whole = map(parse_size, re.findall(r"\d+M", advice))
     assert "2.0 GiB may be used" in message
