@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,30 @@ def test_a_plan_takes_a_model_that_is_not_here_as_one_that_is(hub: Hub) -> None:
     here = plan_for("seedling", "seedling", Job(), gpu="RTX 3060", limit=None)
     assert there.verifier == here.verifier
     assert there.plan == here.plan
+
+
+def test_without_the_hub_a_plan_takes_what_it_told_last_and_says_so(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_catalogue()
+    told = plan_for("seedling", "mine", Job(), gpu="RTX 3060", limit=None)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    kept = plan_for("seedling", "mine", Job(), gpu="RTX 3060", limit=None)
+    assert kept.plan == told.plan
+    assert kept.note.startswith(told.note)
+    assert f"That was on {date.today().isoformat()}; now: " in kept.note
+    assert "127.0.0.1:9 cannot be reached" in kept.note
+
+
+def test_of_a_model_that_the_hub_has_never_told_of_no_size_is_made_up(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_catalogue()
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(EngineError, match="'mine' takes is not known: it is not on this") as found:
+        plan_for("seedling", "mine", Job(), gpu="RTX 3060", limit=None)
+    assert "cannot be reached" in found.value.message
+    assert "a file that is here can be planned by its path" in found.value.advice
 
 
 def test_what_is_no_model_is_told_by_its_first_bytes(hub: Hub, tmp_path: Path) -> None:
