@@ -123,12 +123,17 @@ class ReplayingEngine:
 
 def show(options: argparse.Namespace) -> None:
     """The app itself, in the pseudo-terminal."""
+    from app.errors import CommandError
     from app.tui.app import SapwoodApp
+    from app.tui.archive import open_archive
     from app.tui.settings import Settings
 
     engine = ReplayingEngine(options.nodes, options.rate, options.seconds)
+    archive = open_archive()
+    if isinstance(archive, CommandError):
+        raise archive
     settings = Settings(welcomed=True)
-    SapwoodApp(engine, log_folder=None, archive=None, settings=settings).run()
+    SapwoodApp(engine, log_folder=None, archive=archive, settings=settings).run()
 
 
 def measure(options: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -37,8 +38,9 @@ class Archive:
     def __init__(self, store: Store) -> None:
         self.store = store
         self.session: int | None = None
-        self._messages: dict[Turn, int] = {}
-        """The message that each turn's solution is."""
+        self._messages: WeakKeyDictionary[Turn, int] = WeakKeyDictionary()
+        """The message that each turn's solution is. A turn lives with its conversation or until its
+        run has ended, not with this."""
 
     def begin(self, turn: Turn, before: Turn | None) -> None:
         """Keep a question, what it follows, and that it is being answered."""

@@ -43,9 +43,7 @@ class Runner:
         """Solve what is asked, for ever. Ends the engine's process when cancelled."""
         async with self._engine:
             while True:
-                turn = await self._queue.get()
-                if not turn.stopped:
-                    await self._solve(turn)
+                await self._solve(await self._queue.get())  # a name here would keep it alive
 
     def ask(self, turn: Turn) -> None:
         """Solve the turn when those before it are done."""
@@ -58,6 +56,8 @@ class Runner:
             self._engine.cancel(turn.id)
 
     async def _solve(self, turn: Turn) -> None:
+        if turn.stopped:
+            return
         turn.started = True
         try:
             async with aclosing(self._engine.solve(turn.request, run=turn.id)) as events:

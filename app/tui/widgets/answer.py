@@ -5,6 +5,8 @@ from __future__ import annotations
 from textual.widgets import Markdown
 from textual.widgets.markdown import MarkdownStream
 
+from app.tui.drawings import forget_drawings
+
 
 class Answer(Markdown):
     """Markdown that is appended to where the new text goes on from the old, and replaced where
@@ -33,3 +35,4 @@ class Answer(Markdown):
             stream, self._stream = self._stream, None
             await stream.stop()
         await self.update(self._shown)
+        forget_drawings()

@@ -64,8 +64,9 @@ class ReasoningTree(ScrollView, can_focus=True):
 
     def open(self, view: RunView, folds: Folds) -> None:
         """Show a run from here on. Where it is the one that is shown, the cursor stays."""
-        if folds is not self._rows.folds:
+        if folds is not self._rows.folds:  # another run
             self._cursor = None
+            self._strips.clear()
         if view is not self._rows.view:
             self.marked = None
         self._rows = Rows(view, folds)

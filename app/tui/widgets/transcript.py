@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from app.tui.drawings import forget_drawings
 from app.tui.messages import BranchChosen, TurnClicked, TurnSelected
 from app.tui.turn import Turn
 from app.tui.widgets.turn_block import TurnBlock
@@ -72,6 +73,7 @@ class Transcript(VerticalScroll):
                 self._first += 1
             for block in self._blocks():
                 await block.show()
+        forget_drawings()
         self._tell_hidden()
         self.anchor()
         chosen = select or (turns[-1] if turns else None)
