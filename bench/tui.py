@@ -127,13 +127,14 @@ def show(options: argparse.Namespace) -> None:
     from app.tui.app import SapwoodApp
     from app.tui.archive import open_archive
     from app.tui.settings import Settings
+    from app.tui.start import run
 
     engine = ReplayingEngine(options.nodes, options.rate, options.seconds)
     archive = open_archive()
     if isinstance(archive, CommandError):
         raise archive
     settings = Settings(welcomed=True)
-    SapwoodApp(engine, log_folder=None, archive=archive, settings=settings).run()
+    run(SapwoodApp(engine, log_folder=None, archive=archive, settings=settings))
 
 
 def measure(options: argparse.Namespace) -> None:

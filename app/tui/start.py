@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from typing import TYPE_CHECKING
 
 from app import output
 from app.errors import CommandError
 from app.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from app.tui.app import SapwoodApp
 
 _ESCAPE_DELAY = "25"
 """Milliseconds in which more may follow an Esc. Textual waits 100, all that a stop may take."""
@@ -39,7 +44,7 @@ def open_app() -> ExitCode:
         app = SapwoodApp(
             LocalEngine(), log_folder=folder, archive=archive, settings=load_settings()
         )
-        app.run()
+        run(app)
     if app.return_code:
         raise CommandError(
             ExitCode.ENGINE,
@@ -47,3 +52,11 @@ def open_app() -> ExitCode:
             " in the logs of the runs.",
         )
     return ExitCode.OK
+
+
+def run(app: SapwoodApp) -> None:
+    """Run the app on this terminal, with what stays to its end left out of garbage collections,
+    which would hold up the keys for as long again."""
+    gc.collect()
+    gc.freeze()
+    app.run()

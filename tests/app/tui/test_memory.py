@@ -6,6 +6,7 @@ import gc
 from weakref import ref
 
 import pytest
+from textual.widget import Widget
 
 from app.tui.widgets.turn_block import TurnBlock
 from tests.app.tui.driving import Driver, running
@@ -49,5 +50,5 @@ async def _solved(driver: Driver) -> list[ref[object]]:
     turn = await driver.solve()
     await driver.until_shown("answer 8   score 0.95")
     block = driver.transcript.query(TurnBlock).first()  # `query_one` remembers what it found
-    drawings = [ref[object](widget._styles_cache) for widget in block.walk_children()]
+    drawings = [ref[object](widget._styles_cache) for widget in block.query(Widget)]
     return [ref(turn), ref(turn.feed), ref(block), *drawings]
