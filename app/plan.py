@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +54,7 @@ def plan(
     from engine.client.planning import CacheType, Job, plan_for
 
     given = {name: value for name, value in options.items() if value is not None}
+    preset = given.get("preset")
     given = filled(given, to_run=False)
     generator = given.pop("generator", DEMONSTRATION)
     verifier = given.pop("verifier", DEMONSTRATION if generator == DEMONSTRATION else None)
@@ -59,7 +62,7 @@ def plan(
     asked = given.get("context")
     given["cache"] = CacheType(given.get("cache", CACHES[0]))
     job = Job(**given)
-    with engine_errors():
+    with engine_errors(), _catalogue_besides(preset):
         found = plan_for(generator, verifier, job, gpu=gpu, limit=budget, draft=draft)
     if as_json:
         output.data(json.dumps(asdict(found) | {"estimate": True}) + "\n")
@@ -69,6 +72,29 @@ def plan(
         message, advice = found.plan.refusal
         raise CommandError(ExitCode.MEMORY, f"{message} {advice}")
     return ExitCode.OK
+
+
+@contextmanager
+def _catalogue_besides(preset: str | None) -> Iterator[None]:
+    """Where a model cannot be looked at, tell what the catalogue says that its preset needs.
+
+    Raises:
+        EngineError: the one that the plan raises.
+    """
+    from engine.client.planning import parse_size, size_text
+    from engine.client.presets import preset as preset_named
+    from engine.errors import EngineError
+    from engine.protocol import Trouble
+
+    try:
+        yield
+    except EngineError as error:
+        if preset is None or error.trouble is not Trouble.MODEL:
+            raise
+        name, found = preset_named(preset)
+        free = size_text(parse_size(found.free))
+        says = f"By the catalogue, the preset {name} as it stands needs {free} of free memory."
+        raise EngineError(error.trouble, f"{error.message} {says}", error.advice) from None
 
 
 def _lines(found: Planned, asked: int | None) -> list[str]:

@@ -78,6 +78,16 @@ def test_what_is_suggested_is_what_the_measured_free_memory_has_room_for(
     assert told in sapwood("models").err
 
 
+def test_a_plan_of_a_preset_whose_models_are_out_of_reach_tells_what_the_catalogue_says(
+    sapwood: Sapwood, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    ran = sapwood("plan", "--preset", "cpu-16")
+    assert (ran.code, ran.out) == (3, "")
+    assert "'qwen2.5-1.5b-instruct' takes is not known" in ran.err
+    assert "the preset cpu-16 as it stands needs 11.0 GiB of free memory" in ran.err
+
+
 def test_where_too_little_is_free_auto_says_so(sapwood: Sapwood, free: Free) -> None:
     free(0.5)
     ran = sapwood("solve", "--preset", "auto", "x")
