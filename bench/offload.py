@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--n", type=int, default=4)
     parser.add_argument("--step-tokens", type=int, default=32)
-    parser.add_argument("--pairs", type=int, nargs="+", default=[1, 2, 3, 4, 5], help="which")
+    parser.add_argument("--pairs", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6], help="which")
     parser.add_argument("--problems", type=int, default=len(PROBLEMS), help="how many, at least 2")
     parser.add_argument("--clock", choices=get_args(Clock), default="elapsed")
     options = parser.parse_args(arguments)
@@ -61,6 +61,7 @@ def main(arguments: Sequence[str]) -> None:
         (smollm2, smollm2),
         (smollm2, gemma),
         (gemma, smollm2),
+        (gemma, "seedling"),
     ]
     rows = []
     for generator, verifier in [pairs[number - 1] for number in options.pairs]:
@@ -122,7 +123,7 @@ def _row(
     return [
         _name(request.generator),
         _name(request.verifier or ""),
-        found[0].strategy,
+        " / ".join(dict.fromkeys(one.strategy for one in found)),
         f"{limit / MIB:.0f}" if limit else "ample",
         f"{max(one.peak for one in found) / MIB:.0f}",
         f"{max(one.idle for one in found) / MIB:.0f}" if in_turns else "",

@@ -23,6 +23,8 @@ from engine.protocol.events import Trouble
 
 _BLOCK = 16 * MIB
 """Small enough to fit, for a moment, into what a plan counts for the process."""
+_PART = 4 * MIB
+"""Small enough to be had, as a rule, before another program gets the core."""
 _FILE = "seedling-generator.gguf"
 
 
@@ -71,7 +73,7 @@ def processor() -> Speed:
     """
     matrix = np.ones((1024, 1024), np.float32)
     multiplied = _best(lambda: matrix @ matrix)
-    block = _fresh()
+    block = _fresh(_BLOCK)
     added = _best(lambda: np.add(block, 1, out=block))
     return Speed(2 * block.nbytes / added, 2 * 1024**3 / multiplied)
 
@@ -80,10 +82,10 @@ def processor() -> Speed:
 def loading() -> Moving:
     """How fast this machine gives a process memory that it did not have, and the pages of a file
     (here the embedded generator's) that is in the page cache. Taking them back is part of it."""
-    fresh = _BLOCK / _best(lambda: _fresh().fill(1))
+    fresh = _PART / _best(lambda: _fresh(_PART).fill(1), 10)
     with Path(str(resources.files("engine.seedling") / "data" / _FILE)).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        return Moving(fresh, size / _best(lambda: _touch(file.fileno(), size)))
+        return Moving(fresh, size / _best(lambda: _touch(file.fileno(), size), 10))
 
 
 def _touch(file: int, size: int) -> None:
@@ -96,14 +98,14 @@ def _touch(file: int, size: int) -> None:
     pages.close()
 
 
-def _fresh() -> np.ndarray:
+def _fresh(size: int) -> np.ndarray:
     """Memory straight from the system, which gets it back once nobody looks at it."""
-    return np.frombuffer(mmap.mmap(-1, _BLOCK), np.float32)
+    return np.frombuffer(mmap.mmap(-1, size), np.float32)
 
 
-def _best(action: Callable[[], object]) -> float:
+def _best(action: Callable[[], object], times: int = 3) -> float:
     seconds = []
-    for _ in range(3):
+    for _ in range(times):
         start = time.perf_counter()
         action()
         seconds.append(time.perf_counter() - start)
