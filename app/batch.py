@@ -16,7 +16,7 @@ from app.exit_codes import ExitCode
 from app.follow import follow
 from app.interrupts import interrupts
 from app.logs import log_folder, new_log
-from app.outcome import code_for, told
+from app.outcome import code_for, told_with_force
 from app.problems import Problem, read_problems
 from app.progress import Progress, progress_for
 from app.render import Quiet
@@ -175,7 +175,7 @@ def _result(problem: Problem, view: RunView) -> Result:
     answered, finished = view.answered, view.finished
     result = Result(id=problem.id, problem=problem.text, seconds=round(view.at, 3))
     if view.failed is not None:
-        return msgspec.structs.replace(result, error=told(view.failed))
+        return msgspec.structs.replace(result, error=told_with_force(view.failed))
     if finished is None:
         return msgspec.structs.replace(result, error="The engine ended without a result.")
     result = msgspec.structs.replace(

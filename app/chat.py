@@ -16,7 +16,7 @@ from app.glyphs import glyphs_for
 from app.interrupts import interrupts
 from app.logs import log_folder, new_log
 from app.narration import answer_with_score, notice, phase_line
-from app.outcome import code_for, told
+from app.outcome import code_for, told_with_force
 from app.printable import one_line, printable
 from app.run_view import Lineage, RunView
 from app.store import Role, State, Store
@@ -64,7 +64,7 @@ class _Chat:
                 while (line := await self._next()) is not None:
                     view = await self._answer(line)
                     if view.failed is not None:
-                        output.narrate(f"sapwood: {told(view.failed)}")
+                        output.narrate(f"sapwood: {told_with_force(view.failed)}")
                         code = code_for(view.failed)
                         if view.failed.trouble is Trouble.MODEL:
                             break  # it would fail for every line

@@ -21,9 +21,17 @@ _CODES = {
 }
 
 
+_FORCE = "With --force it is done all the same."
+
+
 def told(failed: RunFailed) -> str:
     """A failure in full, on one line."""
     return one_line(f"{failed.message} {failed.advice}")
+
+
+def told_with_force(failed: RunFailed) -> str:
+    """The same where the command line has an option to go on."""
+    return f"{told(failed)} {_FORCE}" if failed.forcible else told(failed)
 
 
 def code_for(failed: RunFailed) -> ExitCode:
@@ -41,6 +49,7 @@ def engine_errors() -> Iterator[None]:
         yield
     except EngineError as error:
         message = one_line(f"{error.message} {error.advice}")
+        message += f" {_FORCE}" if error.forcible else ""
         raise CommandError(_CODES[error.trouble], message) from None
 
 
@@ -54,7 +63,7 @@ def exit_code(view: RunView, *, log_asked: bool) -> ExitCode:
         CommandError: the run failed, or its events broke off.
     """
     if view.failed is not None:
-        raise CommandError(code_for(view.failed), told(view.failed))
+        raise CommandError(code_for(view.failed), told_with_force(view.failed))
     if view.finished is None:
         raise CommandError(
             ExitCode.ENGINE, "The engine ended without a result. Its log shows how far it came."

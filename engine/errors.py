@@ -12,10 +12,14 @@ class EngineError(Exception):
         trouble: the kind of failure, which decides the exit code.
         message: what happened and what it means.
         advice: what to do about it.
+        forcible: whether it is tried all the same if that is asked for.
     """
 
-    def __init__(self, trouble: Trouble, message: str, advice: str = "") -> None:
+    def __init__(
+        self, trouble: Trouble, message: str, advice: str = "", *, forcible: bool = False
+    ) -> None:
         super().__init__(message)
         self.trouble = trouble
         self.message = message
         self.advice = advice
+        self.forcible = forcible

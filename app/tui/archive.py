@@ -108,7 +108,8 @@ def open_archive() -> Archive | CommandError:
 
 def _settings(turn: Turn) -> dict[str, Any]:
     request = msgspec.structs.replace(turn.request, problem="", log=None)
-    return {"effort": turn.effort.label, "request": msgspec.to_builtins(request)}
+    settings = {"effort": turn.effort.label, "request": msgspec.to_builtins(request)}
+    return settings | ({"preset": turn.preset} if turn.preset else {})
 
 
 def _turn(asked: Message, given: Message) -> Turn:
@@ -119,7 +120,7 @@ def _turn(asked: Message, given: Message) -> Turn:
         request = Models().request("", effort)
     log = str(given.log) if given.log is not None else None
     request = msgspec.structs.replace(request, problem=asked.text, log=log)
-    turn = Turn(request, effort)
+    turn = Turn(request, effort, str(given.settings.get("preset", "")))
     turn.outline(_outline(given, request))
     return turn
 

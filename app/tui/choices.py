@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from app.options import DEMONSTRATION
 from app.tui.effort import Models
 from engine.client import models as known_models
+from engine.client.drafting import acceptance
 from engine.client.models import Model, Preset, Role, State
 from engine.client.planning import parse_size, size_text
+from engine.errors import EngineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,11 @@ class Choice:
     @property
     def missing(self) -> list[Model]:
         return [part for part in self.parts if part.state is not State.HERE]
+
+    @property
+    def writer(self) -> Model | None:
+        """Its generator, which could draft for another; None for a verifier by itself."""
+        return next((part for part in self.parts if part.role == "generator"), None)
 
     @property
     def judge(self) -> str | None:
@@ -73,7 +80,7 @@ def look(now: Models) -> Offer:
     suggested = known_models.suggestion()
     pairs = [Choice(DEMONSTRATION, Models(), _parts(found, Models()))]
     for name, preset in presets.items():
-        models = _of(preset)
+        models = _of(name, preset)
         suits = suggested is not None and suggested.name == name
         free = parse_size(preset.free)
         title = f"{name}: {models.label}"
@@ -94,7 +101,18 @@ def suited() -> Choice | None:
     return next((pair for pair in look(Models()).pairs if pair.suits), None)
 
 
-def _of(preset: Preset) -> Models:
+def drafted(models: Models, draft: str | None) -> Models:
+    """The same models with one that drafts for the generator, or none.
+
+    Raises:
+        EngineError: there is no such model.
+    """
+    if draft is None or draft == models.generator:
+        return replace(models, draft=None, accept="tokens", preset="")
+    return replace(models, draft=draft, accept=acceptance(draft, models.generator), preset="")
+
+
+def _of(name: str, preset: Preset) -> Models:
     return Models(
         preset.generator,
         preset.verifier,
@@ -102,6 +120,7 @@ def _of(preset: Preset) -> Models:
         width=preset.width,
         context=preset.context,
         cache=preset.cache.value,
+        preset=name,
     )
 
 
@@ -109,8 +128,12 @@ def _beside(now: Models, model: Model) -> Models:
     """One model in the place of the one of its role. What was said of a format was of another."""
     if model.role == "generator":
         verifier = None if now.verifier == DEMONSTRATION else now.verifier
-        return replace(now, generator=model.id, verifier=verifier)
-    return replace(now, verifier=model.id, prm_format=None)
+        beside = replace(now, generator=model.id, verifier=verifier)
+        try:
+            return drafted(beside, now.draft)
+        except EngineError:  # what drafted is known no more
+            return drafted(beside, None)
+    return replace(now, verifier=model.id, prm_format=None, preset="")
 
 
 def _parts(found: dict[tuple[Role, str], Model], models: Models) -> tuple[Model, ...]:

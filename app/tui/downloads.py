@@ -46,6 +46,8 @@ class Downloads:
         self._changed = changed
         self._ended = ended
         self._running: dict[tuple[str, str], Download] = {}
+        self._refused: set[tuple[str, str]] = set()
+        """What was not fetched since memory is too short for it."""
 
     @property
     def running(self) -> list[Download]:
@@ -54,9 +56,19 @@ class Downloads:
     def of(self, model: Model) -> Download | None:
         return self._running.get((model.role, model.id))
 
-    def begin(self, model: Model) -> None:
+    def refused(self, model: Model) -> bool:
+        """Whether it was not fetched since memory is too short for it, and could be anyway."""
+        return (model.role, model.id) in self._refused
+
+    def begin(self, model: Model, *, force: bool = False) -> None:
+        """Fetch a model.
+
+        Args:
+            force: though memory is too short for it.
+        """
         if self.of(model) is None:
-            task = asyncio.create_task(self._pull(model))
+            self._refused.discard((model.role, model.id))
+            task = asyncio.create_task(self._pull(model, force))
             self._running[model.role, model.id] = Download(model, task)
             self._changed()
 
@@ -71,12 +83,12 @@ class Downloads:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _pull(self, model: Model) -> None:
+    async def _pull(self, model: Model, force: bool) -> None:
         from engine.client.pulling import Fetched, Progress, pull
 
         words, fine = "stopped; what came is kept, and it can go on from there", True
         try:
-            async with aclosing(pull(model.role, model.id)) as messages:
+            async with aclosing(pull(model.role, model.id, force=force)) as messages:
                 async for message in messages:
                     match message:
                         case Progress():
@@ -86,6 +98,9 @@ class Downloads:
                             words = "is here"
         except EngineError as error:
             words, fine = f"{error.message} {error.advice}", False
+            if error.forcible:
+                self._refused.add((model.role, model.id))
+                words += " A downloads it anyway."
         finally:
             del self._running[model.role, model.id]
             self._ended(model, words, fine)

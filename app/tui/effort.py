@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal
 
 from app.options import DEMONSTRATION
-from engine.protocol import Sampling, Search, SolveRequest
+from engine.protocol import Drafting, Sampling, Search, SolveRequest
 
 Cache = Literal["f16", "q8_0", "q4_0"]
 MOST_PATHS = 256
@@ -55,18 +55,25 @@ class Models:
     """How the values of the caches are stored."""
     rerank: str | None = None
     """What judges the solutions of more than one path at the end."""
+    draft: str | None = None
+    """What drafts steps for the generator."""
+    accept: Literal["semantic", "tokens"] = "tokens"
+    """How drafts are accepted."""
+    preset: str = field(default="", compare=False)
+    """The preset of the catalogue that this is as it stands there."""
 
     @property
     def label(self) -> str:
-        judge = f", ranked by {self.rerank}" if self.rerank else ""
-        if self.verifier is None or self.verifier == self.generator:
-            return self.generator + judge
-        return f"{self.generator} + {self.verifier}{judge}"
+        return label_of(self.request("", Effort.THINK))
+
+    @property
+    def drafting(self) -> Drafting | None:
+        return Drafting(draft=self.draft, accept=self.accept) if self.draft else None
 
     @property
     def alone(self) -> Models:
         """The generator without a verifier."""
-        return replace(self, verifier=None, prm_format=None)
+        return replace(self, verifier=None, prm_format=None, preset="")
 
     def paths(self, effort: Effort) -> int:
         """How many paths a question of that effort has in flight."""
@@ -84,6 +91,7 @@ class Models:
             return SolveRequest(
                 problem=problem,
                 generator=self.generator,
+                drafting=self.drafting,
                 search=Search(policy="greedy", n=1, width=1),
                 sampling=Sampling(temperature=0.0),
                 seed=seed,
@@ -97,8 +105,20 @@ class Models:
             verifier=self.verifier,
             prm_format=self.prm_format,
             rerank=self.rerank,
+            drafting=self.drafting,
             search=Search(policy=policy, n=self.paths(effort), width=self.width),
             seed=seed,
             context=self.context,
             cache=self.cache,
         )
+
+
+def label_of(request: SolveRequest) -> str:
+    """The models of a question, on one line."""
+    label = request.generator
+    if request.verifier not in (None, request.generator):
+        label += f" + {request.verifier}"
+    if request.drafting is not None:
+        how = "meaning" if request.drafting.accept == "semantic" else "tokens"
+        label += f", drafted by {request.drafting.draft} (by {how})"
+    return label + (f", ranked by {request.rerank}" if request.rerank else "")

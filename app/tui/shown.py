@@ -14,6 +14,15 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 """What Markdown would take for its own in a rendered formula."""
 
 
+_OPTION = re.compile(r"(?<!\S)--(?=[a-z])")
+
+
+def without_options(text: str) -> str:
+    """What the engine advises, for where there is no command line: settings have the names of its
+    options."""
+    return _OPTION.sub("", text)
+
+
 def as_markdown(text: str, *, raw: bool) -> str:
     """Text for the Markdown widget: formulas on lines of their own become blocks."""
     return "".join(_markdown(piece, raw) for piece in split(printable(text)))

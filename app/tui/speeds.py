@@ -38,4 +38,5 @@ class Speeds:
 def _key(models: Models, effort: Effort) -> str:
     guide = "alone" if effort is Effort.QUICK else models.verifier or "alone"
     judge = f", {models.rerank}" if models.rerank and effort is not Effort.QUICK else ""
-    return f"{models.generator}, {guide}, {models.paths(effort)} paths{judge}"
+    draft = f", {models.draft} by {models.accept}" if models.draft else ""
+    return f"{models.generator}, {guide}, {models.paths(effort)} paths{judge}{draft}"

@@ -9,7 +9,7 @@ from enum import Enum, auto
 import msgspec
 
 from app.run_view import Lineage, Node, RunView, State
-from app.tui.effort import Effort
+from app.tui.effort import Effort, label_of
 from app.tui.feed import Change, Feed
 from engine.protocol import (
     AnyEvent,
@@ -17,7 +17,6 @@ from engine.protocol import (
     RunFinished,
     SolveRequest,
     Stop,
-    Trouble,
     WorkerRestarted,
 )
 
@@ -45,14 +44,16 @@ class Turn:
         folds: which branches the user folded or unfolded, by the lineage of the parent.
         lost: why the engine was lost in this run, if it was.
         told_lost: whether the user was told.
+        preset: the preset of the catalogue that it was asked with; empty where there was none.
         outlined: whether the view is only an outline of a run of before.
         branch: its place among the turns in the same place on other branches, and their number.
     """
 
-    def __init__(self, request: SolveRequest, effort: Effort) -> None:
+    def __init__(self, request: SolveRequest, effort: Effort, preset: str = "") -> None:
         self.id = secrets.token_hex(6)
         self.request = request
         self.effort = effort
+        self.preset = preset
         self.started = False
         self.stopped = False
         self.lost = ""
@@ -66,6 +67,12 @@ class Turn:
     @property
     def problem(self) -> str:
         return self.request.problem
+
+    @property
+    def models(self) -> str:
+        """The models that answer it, and the preset that they are of."""
+        label = label_of(self.request)
+        return f"{self.preset}: {label}" if self.preset else label
 
     @property
     def view(self) -> RunView:
@@ -96,9 +103,7 @@ class Turn:
     @property
     def refused(self) -> bool:
         """Whether it was not begun since the plan says that memory is too short for it."""
-        failed = self.view.failed
-        short = failed is not None and failed.trouble is Trouble.MEMORY
-        return short and not self.request.force and not self.view.nodes
+        return self.view.failed is not None and self.view.failed.forcible
 
     @property
     def has_news(self) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from engine.errors import EngineError
 from engine.memory.devices import Kind
 from engine.memory.estimate import CacheType
-from engine.memory.options import Strategy
+from engine.memory.options import DEFAULT_CONTEXT, Strategy
 from engine.protocol.events import Trouble
 from engine.verify.formats import PrmFormat
 from engine.verify.generative import CritiqueFormat
@@ -48,7 +48,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     cache: CacheType = CacheType.F16
     n: int = 8
     width: int = 4
-    context: int = 2048
+    context: int = DEFAULT_CONTEXT
     strategy: Strategy = Strategy.COLLOCATED
     """How the two share that memory."""
 

@@ -16,7 +16,7 @@ from engine.memory.beside import draft_bytes, plan_beside
 from engine.memory.devices import Device
 from engine.memory.estimate import CacheType, Facts
 from engine.memory.ledger import Ledger, holders, ledger_file, outstanding
-from engine.memory.options import HEAD_MARKERS, Budget, Job, Option
+from engine.memory.options import DEFAULT_CONTEXT, HEAD_MARKERS, Budget, Job, Option
 from engine.memory.plan import MARGIN, Plan, budget_for, make_plan
 from engine.memory.record import Records, records_file
 from engine.memory.sizes import parse_size, size_text
@@ -24,7 +24,18 @@ from engine.memory.speed import loading, named, processor
 from engine.protocol.events import Trouble
 from engine.search import MAX_PATHS
 
-__all__ = ["MARGIN", "CacheType", "Job", "Option", "Planned", "parse_size", "plan_for", "size_text"]
+__all__ = [
+    "DEFAULT_CONTEXT",
+    "MARGIN",
+    "CacheType",
+    "Job",
+    "Option",
+    "Plan",
+    "Planned",
+    "parse_size",
+    "plan_for",
+    "size_text",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def main() -> None:
     try:
         _say(_pull("verifier" if role == "verifier" else "generator", name, force=bool(force)))
     except EngineError as error:
-        _say(Refused(error.trouble, error.message, error.advice))
+        _say(Refused(error.trouble, error.message, error.advice, error.forcible))
 
 
 def _pull(role: Role, name: str, *, force: bool) -> Fetched:
@@ -60,7 +60,8 @@ def _check_fit(role: Role, name: str) -> None:
         raise EngineError(
             Trouble.MEMORY,
             f"'{name}' was not downloaded. {message}",
-            f"{advice} --force downloads it all the same.",
+            advice,
+            forcible=True,
         )
 
 

@@ -40,8 +40,8 @@ async def pull(
     try:
         async for line in process.stdout:
             match decode(line):
-                case Refused(trouble, message, advice):
-                    raise EngineError(trouble, message, advice)
+                case Refused(trouble, message, advice, forcible):
+                    raise EngineError(trouble, message, advice, forcible=forcible)
                 case Fetched() as fetched:
                     yield fetched
                     return

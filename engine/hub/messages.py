@@ -36,6 +36,8 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
     trouble: Trouble
     message: str
     advice: str
+    forcible: bool = False
+    """Whether it is fetched all the same if that is asked for."""
 
 
 Message = Progress | Fetched | Refused

@@ -11,6 +11,8 @@ from engine.memory.roofline import Speed
 
 MARKERS = 64
 """Positions of a batch at which a verifier is read, at least."""
+DEFAULT_CONTEXT = 2048
+"""Tokens of the longest path of a search that asks for no others."""
 HEAD_MARKERS = 256
 """The same where a head reads hidden states, tokens then: llama.cpp makes room for the logits of
 each of them, 0.6 MB with a vocabulary of 150,000."""
@@ -34,7 +36,7 @@ class Job:
 
     n: int = 8
     width: int = 4
-    context: int = 2048
+    context: int = DEFAULT_CONTEXT
     """Tokens of the longest path."""
     cache: CacheType = CacheType.F16
     markers: int = MARKERS

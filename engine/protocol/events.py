@@ -288,3 +288,5 @@ class RunFailed(Event, frozen=True, tag="run_failed"):
     """What happened and what it means."""
     advice: str = ""
     """What to do."""
+    forcible: bool = False
+    """Whether the same request with `force` is tried all the same."""

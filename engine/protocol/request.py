@@ -79,7 +79,7 @@ class SolveRequest(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Sampling = Sampling()
     seed: int = 0
     context: int | None = None
-    """Longest path in tokens; None takes the smaller of the model's own and 4096."""
+    """Longest path in tokens; None takes the smaller of the models' own and 2048."""
     cache: Literal["f16", "q8_0", "q4_0"] = "f16"
     """How the values of both models' caches are stored."""
     budget: int | None = None

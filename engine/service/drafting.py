@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from engine import catalogue, seedling
+from engine import catalogue
 from engine.errors import EngineError
 from engine.models.base import StatesModel
 from engine.protocol.events import Trouble, Warned
@@ -19,6 +19,7 @@ from engine.semantic.features import all_layers
 from engine.semantic.judges import ByMeaning, ByTokens, Judging
 from engine.semantic.opening import check_same_files, check_same_vocabulary
 from engine.semantic.predictors import Predictor, Role, Subject, digest_of, feature_in, load
+from engine.semantic.shipped import shipped_probe
 from engine.service.planning import Ask
 from engine.service.shared import Shared
 
@@ -110,8 +111,8 @@ def approximate(drafting: Drafting) -> Warned | None:
 def _probe(drafting: Drafting, draft: Path, target: Path) -> Path:
     if drafting.probe is not None:
         return Path(drafting.probe).expanduser()
-    if draft == seedling.generator_path() and target == seedling.target_path():
-        return seedling.probe_path()
+    if (shipped := shipped_probe(draft, target)) is not None:
+        return shipped
     raise EngineError(
         Trouble.USAGE,
         "Steps can be accepted by their meaning only with predictors trained for the two models, "

@@ -112,4 +112,4 @@ def _refusal(plan: Plan, others: list[Promise]) -> EngineError:
     message, advice = plan.refusal
     holding = "" if plan.limit_is_why else holders(others)
     message = f"{message} {holding}" if holding else message
-    return EngineError(Trouble.MEMORY, message, f"{advice} With --force it is tried all the same.")
+    return EngineError(Trouble.MEMORY, message, advice, forcible=True)

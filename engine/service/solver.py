@@ -12,7 +12,7 @@ from pathlib import Path
 from engine import catalogue, search
 from engine.errors import EngineError
 from engine.memory.estimate import CacheType
-from engine.memory.options import Job
+from engine.memory.options import DEFAULT_CONTEXT, Job
 from engine.models.base import Interrupted, TokenModel
 from engine.models.chat import ChatTemplate
 from engine.models.sampling import Sampler
@@ -35,7 +35,6 @@ from engine.service.searching import Searching
 from engine.service.shared import Shared
 from engine.verify.prm import Prm
 
-DEFAULT_CONTEXT = 2048
 SCORE_CONTEXT = 4096
 
 

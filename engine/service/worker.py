@@ -257,7 +257,12 @@ _OUT_OF_MEMORY = RunFailed(
 
 
 def _failure(error: EngineError) -> RunFailed:
-    return RunFailed(trouble=error.trouble, message=error.message, advice=error.advice)
+    return RunFailed(
+        trouble=error.trouble,
+        message=error.message,
+        advice=error.advice,
+        forcible=error.forcible,
+    )
 
 
 def _defect(what: str) -> RunFailed:

@@ -134,7 +134,12 @@ def whole_run(answer: str = "8", text: str = "Tom has 3 apples.\n\n") -> list[An
 
 
 def failing_run(trouble: Trouble) -> list[AnyEvent]:
-    failed = RunFailed(trouble=trouble, message="It did not work.", advice="Do it otherwise.")
+    failed = RunFailed(
+        trouble=trouble,
+        message="It did not work.",
+        advice="Do it otherwise.",
+        forcible=trouble is Trouble.MEMORY,
+    )
     return numbered([*beginning(), failed])
 
 

@@ -118,7 +118,7 @@ def test_a_failed_problem_is_recorded_and_tried_again_next_time(
     assert "2 of 2 correct" in ran.out
     assert [line["error"] for line in results(out)] == [
         None,
-        "It did not work. Do it otherwise.",
+        "It did not work. Do it otherwise. With --force it is done all the same.",
         None,
     ]
     ran = sapwood(*command, scripts=[RIGHT])

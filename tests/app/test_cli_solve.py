@@ -152,6 +152,13 @@ def test_a_failure_is_one_plain_line(sapwood: Sapwood) -> None:
     assert (ran.out, ran.err) == ("", "sapwood: It did not work. Do it otherwise.\n")
 
 
+def test_what_memory_is_too_short_for_is_told_with_the_option_that_does_it_anyway(
+    sapwood: Sapwood,
+) -> None:
+    ran = sapwood("solve", "x", "--quiet", scripts=[failing_run(Trouble.MEMORY)])
+    assert ran.err.endswith("Do it otherwise. With --force it is done all the same.\n")
+
+
 def test_a_gap_in_the_log_matters_only_where_the_log_was_asked_for(
     sapwood: Sapwood, tmp_path: Path
 ) -> None:

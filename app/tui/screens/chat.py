@@ -141,7 +141,8 @@ class ChatScreen(Screen[None]):
     async def _again(self, turn: Turn, problem: str) -> None:
         """Ask in the place of a turn; what was there stays on a branch of its own."""
         request = self.models.request(problem, self.effort, seed=secrets.randbelow(2**31))
-        await self.begin(Turn(request, self.effort), self._conversation.before(turn))
+        again = Turn(request, self.effort, self.models.preset)
+        await self.begin(again, self._conversation.before(turn))
 
     def _edit(self, turn: Turn | None) -> None:
         """The composer holds the question of this turn, to be changed; None: a new question."""
@@ -153,7 +154,8 @@ class ChatScreen(Screen[None]):
         effort = effort or self.effort
         request = self.models.request(problem, effort, seed=secrets.randbelow(2**31))
         path = self._conversation.path
-        await self.begin(Turn(request, effort), path[-1] if path else None)
+        turn = Turn(request, effort, self.models.preset)
+        await self.begin(turn, path[-1] if path else None)
 
     async def begin(self, turn: Turn, before: Turn | None) -> None:
         """Put a turn into the conversation, and have it solved."""
@@ -379,7 +381,8 @@ class ChatScreen(Screen[None]):
             return
         if await self.app.push_screen_wait(ConfirmScreen("Run it anyway?", _FORCING)):
             request = msgspec.structs.replace(turn.request, force=True, resume=False, log=None)
-            await self.begin(Turn(request, turn.effort), self._conversation.before(turn))
+            forced = Turn(request, turn.effort, turn.preset)
+            await self.begin(forced, self._conversation.before(turn))
 
     async def action_new(self) -> None:
         """Begin a new conversation; what still runs goes on."""

@@ -16,15 +16,21 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.printable import one_line
-from app.tui.choices import Choice, Offer, look
+from app.tui.choices import Choice, Offer, drafted, look
 from app.tui.costs import Cost, planned
 from app.tui.downloads import Downloads
 from app.tui.effort import Effort, Models
+from app.tui.screens.confirm import ConfirmScreen
 from app.tui.widgets.key_hints import KeyHints
+from engine.client.models import Model, State
 from engine.client.planning import size_text
 from engine.errors import EngineError
 
 _TICK = 0.3
+_FORCING = (
+    "By the plan this machine has too little memory to run it. It takes its room on the disk all "
+    "the same, and A runs it anyway once it is here."
+)
 
 
 class ModelsScreen(ModalScreen[Models | None]):
@@ -35,8 +41,10 @@ class ModelsScreen(ModalScreen[Models | None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Close"),
         Binding("x", "stop", "Stop download"),
+        Binding("A", "force", "Download anyway"),
         Binding("v", "alone", "No verifier"),
         Binding("j", "judge", "Rank at the end"),
+        Binding("d", "draft", "Draft"),
     ]
 
     def __init__(self, models: Models, downloads: Downloads) -> None:
@@ -48,6 +56,7 @@ class ModelsScreen(ModalScreen[Models | None]):
         self._told: dict[str, str] = {}
         self._free = 0
         self._fetching = 0
+        self._forcible = False
 
     def compose(self) -> ComposeResult:
         with Vertical(id="models"):
@@ -121,10 +130,27 @@ class ModelsScreen(ModalScreen[Models | None]):
             if self._told.get(id) != line:
                 self._told[id] = line
                 self._list.replace_option_prompt(id, Content(line))
+        self._tell_forcible()
         chosen = self._chosen
         if chosen is not None:
             about = [part.entry.about or part.entry.licence for part in chosen.parts]
             self._about.update(one_line(" ".join(filter(None, about))))
+
+    def _tell_forcible(self) -> None:
+        """Offer the key for a refused download where there is one."""
+        forcible = bool(self._refused)
+        if forcible != self._forcible:
+            self._forcible = forcible
+            self.refresh_bindings()
+
+    @property
+    def _refused(self) -> list[Model]:
+        """What was refused of the choice under the cursor."""
+        chosen = self._chosen
+        return [p for p in chosen.parts if self._downloads.refused(p)] if chosen else []
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "force" or self._forcible
 
     def _line(self, id: str, choice: Choice) -> str:
         sign = "●" if choice.models == self._models else "★" if choice.suits else " "
@@ -132,7 +158,11 @@ class ModelsScreen(ModalScreen[Models | None]):
         state = running[0].words if running else choice.state
         ranks = choice.judge is not None and choice.judge == self._models.rerank
         judges = " · ranks at the end" if ranks else ""
-        return f"{sign} {choice.title}\n      {state} · {self._fit(id, choice)}{judges}"
+        if any(map(self._downloads.refused, choice.parts)):
+            state += ", refused: A downloads it anyway"
+        writer = choice.writer
+        drafts = " · drafts" if writer is not None and writer.id == self._models.draft else ""
+        return f"{sign} {choice.title}\n      {state} · {self._fit(id, choice)}{judges}{drafts}"
 
     def _fit(self, id: str, choice: Choice) -> str:
         cost = self._costs.get(id)
@@ -188,7 +218,34 @@ class ModelsScreen(ModalScreen[Models | None]):
             self.notify("It is not here yet. Enter downloads it.")
         else:
             judge = None if choice.judge == self._models.rerank else choice.judge
-            self.dismiss(replace(self._models, rerank=judge))
+            self.dismiss(replace(self._models, rerank=judge, preset=""))
+
+    def action_draft(self) -> None:
+        """Have the generator under the cursor draft for the one that answers, or no more."""
+        writer = self._chosen.writer if self._chosen is not None else None
+        if writer is None:
+            self.notify("Only a generator can draft.")
+        elif writer.id == self._models.generator:
+            self.notify("It is the generator itself: it would write everything twice.")
+        elif writer.state is not State.HERE:
+            self.notify("It is not here yet. Enter downloads it.")
+        else:
+            draft = None if writer.id == self._models.draft else writer.id
+            try:
+                self.dismiss(drafted(self._models, draft))
+            except EngineError as error:
+                self.notify(one_line(f"{error.message} {error.advice}"), markup=False)
+
+    @work
+    async def action_force(self) -> None:
+        """Download what was refused for want of memory all the same, if the user is sure."""
+        refused = self._refused
+        if refused and await self.app.push_screen_wait(
+            ConfirmScreen("Download it anyway?", _FORCING)
+        ):
+            for part in refused:
+                self._downloads.begin(part, force=True)
+            self._tell()
 
     def action_alone(self) -> None:
         self.dismiss(self._models.alone)

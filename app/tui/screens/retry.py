@@ -14,10 +14,17 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from app.options import GUIDED, UNGUIDED
+from app.printable import one_line
 from app.tui.effort import MOST_PATHS
-from engine.protocol import SolveRequest
+from engine.client.drafting import acceptance
+from engine.errors import EngineError
+from engine.protocol import Drafting, SolveRequest
 
 _JUDGE = "rank with: a model that judges the solutions in words at the end, by id or path"
+_DRAFT = (
+    "draft with: a smaller model with the same tokens; accept: semantic (needs predictors for the "
+    "two, approximate) or tokens; empty takes semantic where it can"
+)
 
 
 class RetryScreen(ModalScreen[SolveRequest | None]):
@@ -32,6 +39,7 @@ class RetryScreen(ModalScreen[SolveRequest | None]):
 
     def compose(self) -> ComposeResult:
         request = self._request
+        drafting = request.drafting
         fields = {
             "policy": request.search.policy,
             "n": str(request.search.n),
@@ -39,6 +47,8 @@ class RetryScreen(ModalScreen[SolveRequest | None]):
             "temperature": f"{request.sampling.temperature:g}",
             "seed": str(request.seed),
             "rank with": request.rerank or "",
+            "draft with": drafting.draft if drafting is not None else "",
+            "accept": drafting.accept if drafting is not None else "",
         }
         with Vertical(classes="dialog"):
             yield Static("Ask again, with these settings (Enter)", markup=False)
@@ -48,6 +58,7 @@ class RetryScreen(ModalScreen[SolveRequest | None]):
                     yield Input(value, id=name.replace(" ", "-"), compact=True)
             yield Static(f"policies: {', '.join(self._policies())}", classes="hint", markup=False)
             yield Static(_JUDGE, classes="hint", markup=False)
+            yield Static(_DRAFT, classes="hint", markup=False)
             yield Static(classes="trouble", markup=False)
 
     def action_close(self) -> None:
@@ -83,7 +94,28 @@ class RetryScreen(ModalScreen[SolveRequest | None]):
             sampling=sampling,
             seed=self._whole("seed", 0, 2**63 - 1),
             rerank=self._field("rank-with") or None,
+            drafting=self._drafting(),
         )
+
+    def _drafting(self) -> Drafting | None:
+        """How steps are drafted; other settings of it stay with the models they were for."""
+        draft, accept = self._field("draft-with"), self._field("accept")
+        if not draft:
+            if accept:
+                raise ValueError("accept means nothing without a model to draft with.")
+            return None
+        if accept not in ("", "semantic", "tokens"):
+            raise ValueError("accept is semantic or tokens.")
+        before = self._request.drafting
+        if before is not None and (draft, accept) == (before.draft, before.accept):
+            return before
+        try:
+            able = acceptance(draft, self._request.generator)
+        except EngineError as error:
+            raise ValueError(one_line(f"{error.message} {error.advice}")) from None
+        if accept == "semantic" and able != "semantic":
+            raise ValueError("There are no predictors for these two models; tokens needs none.")
+        return Drafting(draft=draft, accept="tokens" if accept == "tokens" else able)
 
     def _policies(self) -> tuple[str, ...]:
         return (*UNGUIDED, *GUIDED) if self._request.verifier else UNGUIDED

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from app.glyphs import glyphs_for
 from app.narration import PHASES, answer_with_score, clock
 from app.printable import one_line
-from app.tui.effort import Models
+from app.tui.effort import Models, label_of
 from app.tui.fitting import fitting
 from app.tui.turn import Standing, Turn
 
@@ -84,7 +84,11 @@ class StatusLine(Widget):
             parts.append(f"depth {view.depth}/{view.request.search.max_steps}")
         if (goodput := turn.feed.goodput) is not None:
             parts.append(f"goodput {goodput:.1f} tok/s")
-        parts += filter(None, [self.aside, self.models.label])
+        parts += filter(None, [self.aside, turn.models])
+        if label_of(self.models.request("", turn.effort)) != label_of(turn.request):
+            parts.append(f"next {self.models.label}")
+        if not turn.active and (tokens := _tokens(turn)):
+            parts.append(f"{tokens:,} tokens")
         return parts
 
     def _whole(self, turn: Turn) -> str:
@@ -95,6 +99,13 @@ class StatusLine(Widget):
         since = monotonic() - self._heard if turn.active else 0.0
         self._elapsed = max(self._elapsed, turn.view.seconds + since)
         return self._elapsed
+
+
+def _tokens(turn: Turn) -> int:
+    """Tokens that were written; of a run that was cut off, those of its steps."""
+    finished = turn.view.finished
+    told = finished.counters.generated_tokens if finished is not None else 0
+    return told or sum(node.tokens for node in turn.view.nodes.values())
 
 
 def _doing(turn: Turn) -> str:

@@ -12,7 +12,7 @@ from app.narration import clock
 from app.printable import one_line, printable
 from app.tui.effort import Effort
 from app.tui.messages import TurnClicked
-from app.tui.shown import as_markdown
+from app.tui.shown import as_markdown, without_options
 from app.tui.turn import Standing, Turn
 from app.tui.widgets.answer import Answer
 
@@ -104,12 +104,14 @@ class TurnBlock(Vertical):
         view = self.turn.view
         foot = Text()
         for warned in view.warnings:
-            foot.append(f"warning: {one_line(warned.message)}\n", style="yellow")
+            words = without_options(one_line(warned.message))
+            foot.append(f"warning: {words}\n", style="yellow")
         if self.turn.lost:
             foot.append(f"the engine was lost ({one_line(self.turn.lost)}); ", style="yellow")
             foot.append("it was started again and the run went on\n", style="yellow")
         if view.failed is not None:
-            foot.append(printable(f"{view.failed.message} {view.failed.advice}\n"), style="bold")
+            words = without_options(f"{view.failed.message} {view.failed.advice}\n")
+            foot.append(printable(words), style="bold")
         if view.answered is not None:
             foot.append(f"answer {one_line(view.answered.answer) or 'none'}", style="bold")
             if view.answered.score is not None:

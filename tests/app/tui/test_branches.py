@@ -10,9 +10,11 @@ from textual.widgets import Input
 from app.store import Store
 from app.tui.conversation import Conversation
 from app.tui.effort import Effort, Models
+from app.tui.settings import Settings
 from app.tui.turn import Turn
 from app.tui.widgets.composer import Composer
-from tests.app.tui.driving import Driver, ToldEngine, running
+from engine.protocol import Drafting
+from tests.app.tui.driving import SMALL, Driver, ToldEngine, running
 from tests.app.tui.test_sessions import open_sessions
 
 
@@ -92,6 +94,41 @@ async def test_a_retry_with_other_settings_is_a_branch_with_those() -> None:
         assert [request.rerank for request in engine.requests] == [None, "a-judge"]
         assert engine.requests[1].seed == engine.requests[0].seed
         await driver.until(lambda: driver.turn.branch == (2, 2))
+
+
+@pytest.mark.asyncio
+async def test_a_retry_may_have_a_model_that_drafts() -> None:
+    engine = ToldEngine()
+    settings = Settings(welcomed=True, models=Models("seedling-target", None))
+    async with running(engine, settings=settings, size=SMALL) as driver:
+        await driver.solve("same")
+        driver.transcript.focus()
+        await driver.press("R")
+        await driver.until(lambda: driver.app.screen.query("#policy"))
+        draft, accept = (
+            driver.app.screen.query_one(f"#{name}", Input) for name in ("draft-with", "accept")
+        )
+        for drafts, accepts, trouble in (
+            ("", "tokens", "accept means nothing without a model to draft with."),
+            ("seedling", "mostly", "accept is semantic or tokens."),
+            ("smollm2-135m-instruct", "semantic", "There are no predictors"),
+            ("nobody", "", "'nobody'"),
+        ):
+            draft.value, accept.value = drafts, accepts
+            await driver.press("enter")
+            await driver.until_shown(trouble)
+        draft.value = "seedling"
+        accept.value = ""
+        await driver.press("enter")
+        await driver.until(lambda: len(engine.requests) == 2)
+        assert engine.requests[1].drafting == Drafting(draft="seedling", accept="semantic")
+        await driver.until(lambda: driver.turn.view.ended)
+        driver.transcript.focus()
+        await driver.press("R")
+        await driver.until(lambda: driver.app.screen.query("#policy"))
+        await driver.press("enter")
+        await driver.until(lambda: len(engine.requests) == 3)
+        assert engine.requests[2].drafting == engine.requests[1].drafting
 
 
 @pytest.mark.asyncio

@@ -179,6 +179,7 @@ async def test_what_memory_is_too_short_for_is_run_anyway_only_when_the_user_is_
     async with running(engine) as driver:
         await driver.solve("too large")
         await driver.until_shown("A runs it anyway")
+        assert "--force" not in driver.screen()
         driver.transcript.focus()
         await driver.press("A")
         await driver.until_shown("Run it anyway?")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from textual.widgets import OptionList
 
-from app.tui.choices import Offer, look
+from app.narration import clock
+from app.run_view import Hand
+from app.tui.choices import Offer, drafted, look
 from app.tui.costs import Cost, planned
 from app.tui.effort import Effort, Models
 from app.tui.screens.models import ModelsScreen
@@ -18,9 +21,12 @@ from app.tui.widgets.effort_bar import EffortBar
 from engine import catalogue
 from engine.client import LocalEngine
 from engine.client import models as known_models
+from engine.client.planning import DEFAULT_CONTEXT
 from engine.hub import store
+from engine.protocol import Drafting
 from tests.app.tui.driving import Driver, ToldEngine, running
 from tests.engine.hub.fixtures import FILE, OWNER, hub, in_catalogue
+from tests.engine.hub.giant import write_giant
 from tests.engine.hub.loopback import Answer, Hub
 
 __all__ = ["hub"]
@@ -170,7 +176,7 @@ def test_the_cost_of_the_seedling_is_planned_and_of_a_missing_model_is_not_known
     cost = planned(Models(), Effort.THINK)
     assert cost.bytes
     assert cost.least
-    assert "full length ≥" in cost.words(None)
+    assert f"full length {clock(cost.least)} at best" in cost.words(None)
     assert "≈ 2.5 s" in cost.words(2.5)
     assert planned(Models(generator="nobody"), Effort.QUICK).unknown
 
@@ -196,3 +202,99 @@ async def test_an_untried_effort_is_estimated_from_a_tried_one_by_the_plan() -> 
         await driver.until_shown("32 paths · ≈ 6.0 s · ≈ 2.0 GiB")
         bar.tell(Models(), {Effort.DEEP: Cost(trouble="does not fit: needs 9 GiB")}, {})
         await driver.until_shown("does not fit")
+
+
+@pytest.mark.asyncio
+async def test_d_has_a_model_draft_by_meaning_where_it_can_and_again_no_more() -> None:
+    engine = ToldEngine()
+    settings = Settings(welcomed=True, models=Models(generator="seedling-target", verifier=None))
+    async with running(engine, settings=settings) as driver:
+        await open_models(driver, "seedling")
+        await driver.press("d")
+        await driver.until_shown("seedling-target, drafted by seedling (by meaning)")
+        await driver.solve()
+        choices = await open_models(driver, "seedling")
+        await driver.until(lambda: "drafts" in under_the_cursor(choices))
+        await driver.press("d")
+        await driver.until(lambda: driver.app.chat.models == settings.models)
+        choices = await open_models(driver, "smollm2-135m-instruct")
+        await driver.press("d")
+        await driver.until(lambda: driver.app.chat.models.draft == "smollm2-135m-instruct")
+        await driver.solve()
+        await open_models(driver, "seedling-target")
+        await driver.press("d")
+        await driver.until_shown("It is the generator itself")
+    assert [request.drafting for request in engine.requests] == [
+        Drafting(draft="seedling", accept="semantic"),
+        Drafting(draft="smollm2-135m-instruct", accept="tokens"),
+    ]
+
+
+@pytest.mark.asyncio
+async def test_the_shipped_pair_drafts_by_meaning_in_the_app() -> None:
+    models = drafted(Models(generator="seedling-target", verifier=None, n=2), "seedling")
+    async with running(LocalEngine(), settings=Settings(welcomed=True, models=models)) as driver:
+        turn = await driver.solve("Tom has 3 apples. He finds 5 more. How many apples are there?")
+        assert turn.view.failed is None
+        hands = {node.hand for node in turn.view.nodes.values()}
+        assert hands & {Hand.ACCEPTED, Hand.REWRITTEN}
+        await driver.until_shown("drafted by seedling (by meaning)")
+        assert "--accept" not in driver.screen()
+
+
+def test_another_generator_keeps_the_draft_model_unless_that_is_it() -> None:
+    now = drafted(Models(generator="seedling-target", verifier=None), "smollm2-135m-instruct")
+    generators = {choice.title: choice.models for choice in look(now).generators}
+    assert generators["smollm2-135m-instruct"].draft is None
+    others = [models for title, models in generators.items() if title != "smollm2-135m-instruct"]
+    assert {models.draft for models in others} == {"smollm2-135m-instruct"}
+    missing = replace(now, draft="nobody")
+    assert {choice.models.draft for choice in look(missing).generators} == {None}
+
+
+def test_the_cost_has_the_ranking_at_the_end_and_the_draft_model_in_it() -> None:
+    plain = planned(Models(), Effort.THINK)
+    ranked = planned(Models(rerank="smollm2-135m-instruct"), Effort.THINK)
+    assert plain.least
+    assert plain.bytes
+    assert ranked.least
+    assert ranked.bytes
+    assert ranked.least > plain.least
+    assert ranked.bytes > plain.bytes  # it takes the place of smaller models
+    assert planned(Models(rerank="smollm2-135m-instruct"), Effort.QUICK).bytes == (
+        planned(Models(), Effort.QUICK).bytes
+    )
+    alone = planned(Models(generator="seedling-target", verifier=None), Effort.THINK)
+    drafts = planned(drafted(Models("seedling-target", None), "seedling"), Effort.THINK)
+    assert drafts.bytes
+    assert alone.bytes
+    assert drafts.bytes > alone.bytes
+
+
+def test_a_cost_is_planned_with_the_engines_own_context() -> None:
+    models = Models("smollm2-135m-instruct", None)
+    plain = planned(models, Effort.THINK)
+    assert planned(replace(models, context=DEFAULT_CONTEXT), Effort.THINK) == plain
+    assert planned(replace(models, context=DEFAULT_CONTEXT // 2), Effort.THINK) != plain
+
+
+@pytest.mark.asyncio
+async def test_a_refused_download_is_done_anyway_only_when_the_user_is_sure(
+    hub: Hub, few: None, tmp_path: Path
+) -> None:
+    in_catalogue("mine", "verifiers")
+    write_giant(tmp_path / "giant.gguf")
+    hub.add(OWNER, FILE, tmp_path / "giant.gguf", checksum="0" * 64)
+    async with running() as driver:
+        choices = await open_models(driver, "mine")
+        await driver.until(lambda: "does not fit" in under_the_cursor(choices))
+        await driver.press("A")  # nothing was refused yet
+        assert isinstance(driver.app.screen, ModelsScreen)
+        await driver.press("enter")
+        await driver.until_shown("was not downloaded")
+        assert "--force" not in driver.screen()
+        await driver.until(lambda: "A downloads it anyway" in under_the_cursor(choices))
+        await driver.press("A")
+        await driver.until_shown("Download it anyway?")
+        await driver.press("y")
+        await driver.until_shown("not enough room")  # the disk has none, so that it was tried

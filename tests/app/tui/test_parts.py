@@ -18,7 +18,7 @@ from app.tui.fitting import fitting
 from app.tui.replay import Replay
 from app.tui.search import Search
 from app.tui.settings import Settings, load_settings, save_settings, settings_path
-from app.tui.shown import as_line, as_markdown, as_text
+from app.tui.shown import as_line, as_markdown, as_text, without_options
 from app.tui.turn import Turn
 from app.tui.widgets.memory_line import memory_bar, memory_words
 from app.tui.widgets.status_line import StatusLine
@@ -126,6 +126,11 @@ def test_an_answer_of_before_is_no_answer_while_the_run_goes_on_and_stays_if_non
     better = view_of([*first, RunResumed(nodes=4), *numbered(second_round()), answered(), ending])
     assert [n.lineage for n in better.walk() if n.state is State.ANSWER] == [(0, 0)]
     assert better.nodes[(3,)].state is State.KEPT
+
+
+def test_the_engines_advice_names_settings_and_not_options_inside_the_app() -> None:
+    advice = "Use a smaller --n or --context -- or 5--3."
+    assert without_options(advice) == "Use a smaller n or context -- or 5--3."
 
 
 def test_the_time_that_is_shown_never_falls() -> None:

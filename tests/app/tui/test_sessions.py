@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual.widgets import Input, OptionList
 
 from app.store import State, Store
+from app.tui.effort import Models
 from app.tui.screens.sessions import SessionsScreen
+from app.tui.settings import Settings
 from app.tui.turn import Standing
+from app.tui.widgets.status_line import StatusLine
 from tests.app.streams import whole_run
 from tests.app.tui.driving import Driver, ToldEngine, running
 
@@ -92,3 +97,38 @@ async def test_a_conversation_gets_another_title() -> None:
         await driver.until_shown("Of fruit")
     with Store() as store:
         assert store.sessions()[0].title == "Of fruit"
+
+
+async def test_a_reopened_run_tells_of_the_models_that_it_had_and_of_what_it_cost() -> None:
+    models = Models(
+        generator="seedling-target", verifier="seedling", draft="seedling", preset="mine"
+    )
+    async with running(settings=Settings(welcomed=True, models=models), size=(200, 50)) as driver:
+        await driver.solve("How many apples?")
+        await driver.until_shown("mine: seedling-target + seedling, drafted by seedling")
+        line = driver.app.chat.query_one(StatusLine)
+        live = line._said
+        *_, models_said, tokens_said = live
+        assert models_said == "mine: seedling-target + seedling, drafted by seedling (by tokens)"
+        assert tokens_said.endswith(" tokens")
+    async with running(size=(200, 50)) as driver:  # with the models of the demonstration
+        await open_sessions(driver)
+        await driver.until_shown("How many apples?  (1)")
+        await driver.press("down", "enter")
+        await driver.until(lambda: driver.transcript.turns)
+        line = driver.app.chat.query_one(StatusLine)
+        await driver.until(lambda: line._said == [*live[:-1], "next seedling", tokens_said])
+
+
+async def test_a_run_whose_log_is_gone_still_tells_of_its_models() -> None:
+    async with running() as driver:
+        log = (await driver.solve()).request.log
+    assert log is not None
+    Path(log).unlink()
+    models = Models(generator="seedling-target", verifier=None)
+    async with running(settings=Settings(welcomed=True, models=models)) as driver:
+        await open_sessions(driver)
+        await driver.until_shown("How many?  (1)")
+        await driver.press("down", "enter")
+        await driver.until_shown("done · best 8")
+        await driver.until_shown("seedling · next seedling-target")

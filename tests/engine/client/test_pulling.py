@@ -101,7 +101,7 @@ async def test_a_model_that_does_not_fit_is_refused_by_its_header_alone(
     with pytest.raises(EngineError, match="'mine' was not downloaded") as caught:
         await messages()
     assert caught.value.trouble is Trouble.MEMORY
-    assert "--force" in caught.value.advice
+    assert caught.value.forcible
     with pytest.raises(EngineError, match="not enough room") as caught:  # of the disk
         await messages(force=True)
     assert caught.value.trouble is Trouble.STORAGE

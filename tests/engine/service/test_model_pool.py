@@ -150,7 +150,7 @@ def test_what_does_not_fit_is_refused_and_tried_all_the_same_if_forced(pool: Poo
         pool.open(60 * MIB)
     assert refused.value.trouble is Trouble.MEMORY
     assert "need at least" in refused.value.message
-    assert "--force" in refused.value.advice
+    assert refused.value.forcible
     models = pool.open(60 * MIB, force=True)
     assert write(models)
     assert "more than may be used" in pool.warnings[0]
