@@ -50,7 +50,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     width: int = 4
     context: int = DEFAULT_CONTEXT
     strategy: Strategy = Strategy.COLLOCATED
-    """How the two share that memory."""
+    """How the two are expected to share that memory. It is not asked for: the plan of a run takes
+    the quickest way that fits, which with more memory is another."""
 
 
 class Catalogue(msgspec.Struct, frozen=True):

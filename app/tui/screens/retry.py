@@ -22,8 +22,8 @@ from engine.protocol import Drafting, SolveRequest
 
 _JUDGE = "rank with: a model that judges the solutions in words at the end, by id or path"
 _DRAFT = (
-    "draft with: a smaller model with the same tokens; accept: semantic (needs predictors for the "
-    "two, approximate) or tokens; empty takes semantic where it can"
+    "draft with: a smaller model with the same tokens; accept: semantic or tokens; empty takes "
+    "semantic where there are predictors"
 )
 
 
