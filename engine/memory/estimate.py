@@ -41,9 +41,6 @@ _CONTEXT = 2 * MIB
 _TOKEN, _MERGE = 132, 135
 """Bytes of a vocabulary's entry and of a merge (measured: Gemma 3, 262,144 tokens without merges,
 takes 33 MiB; SmolLM2, 49,152 tokens and 48,900 merges, 12.5 MiB)."""
-_REPACKED = frozenset({2, 12, 20, 39})
-"""Tensor types of which the CPU keeps a second copy in an order of its own: Q4_0, Q4_K, IQ4_NL
-and MXFP4 (measured on AVX2, out of fourteen types). The mapped original stays resident too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +64,6 @@ class Facts:
     name: str
     file: int
     """Bytes of the file, all of it resident once mapped."""
-    repacked: int
-    """Bytes of the tensors that a CPU copies."""
     embedding: int
     """Bytes of the token embedding, which llama.cpp leaves in RAM on a GPU too."""
     on_device: int
@@ -102,7 +97,8 @@ class Prediction:
     """
 
     weights: int
-    repacked: int
+    embedding: int
+    """What stays in RAM of a model on a GPU."""
     cache: int
     compute: int
     outputs: int
@@ -148,7 +144,6 @@ def facts(header: Header, file: int) -> Facts:
     return Facts(
         name=header.text("general.name"),
         file=file,
-        repacked=sum(sizes[t.name] for t in matrices if t.kind in _REPACKED),
         embedding=embedding,
         on_device=sum(sizes.values()) - (0 if tied else embedding),
         layers=layers,
@@ -183,7 +178,7 @@ def predict(model: Facts, setting: Setting, *, gpu: bool = False) -> Prediction:
     at_end = logits + 8 * tokens * model.width
     return Prediction(
         weights=model.on_device if gpu else model.file,
-        repacked=model.embedding if gpu else model.repacked,
+        embedding=model.embedding if gpu else 0,
         cache=setting.cells * setting.cache.bytes(model.cell_values),
         compute=max(inside, at_end) + (0 if gpu else tokens * model.inner * 34 // 32),
         outputs=setting.outputs * row,

@@ -41,7 +41,6 @@ def folder_facts(folder: Path) -> Facts:
     return Facts(
         name=folder.resolve().name,
         file=4 * weights,
-        repacked=0,
         embedding=0,
         on_device=2 * weights,
         layers=layers,

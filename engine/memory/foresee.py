@@ -56,7 +56,6 @@ def foresee(config: bytes, name: str, *, headed: bool) -> Facts:
     return Facts(
         name=name,
         file=weights + _VOCABULARY * told.vocab_size,
-        repacked=0,
         embedding=CacheType.Q8_0.bytes(embedding),
         on_device=weights - (0 if tied else CacheType.Q8_0.bytes(embedding)),
         layers=layers,

@@ -196,7 +196,6 @@ class Pair:
         fresh = copies * held * member.copy + (0 if self.apart else paths * member.path)
         mapped, seconds = 0, _OPENING
         if strategy is not Strategy.IDLE_CACHE:
-            fresh += member.repacked
             mapped = member.load.weights
             seconds += _ENTRY * (member.facts.vocabulary + member.facts.merges)
         moved = mapped + int(fresh)
@@ -280,7 +279,6 @@ class _Member:
         self.fixed = empty.on_device if on is Kind.GPU else empty.total
         self.away = 0 if on is Kind.GPU else empty.vocabulary
         """Bytes that stay while the model is away: text is still made into tokens."""
-        self.repacked = empty.repacked if on is Kind.RAM else 0
         self.length = -(-context // _CELLS) * _CELLS
         cell = setting.cache.bytes(facts.cell_values)
         self.copy = self.length * cell

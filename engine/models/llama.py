@@ -17,7 +17,7 @@ import llama_cpp
 import numpy as np
 
 from engine.errors import EngineError
-from engine.models import heap, native_log
+from engine.models import heap, llama_exact, native_log
 from engine.models.base import Interrupted, Span
 from engine.models.cells import CellCount
 from engine.models.layer_states import LayerStates, add_rows
@@ -40,9 +40,6 @@ _TYPES: dict[CacheType, int] = {
 MAX_PATHS = 254
 """llama.cpp can tell 256 sequences apart; one of them holds what was dropped, one is for passing
 use."""
-_EXACT_ROWS = 56
-"""Tokens a CPU computes at once. From 64 on, llama.cpp's attention sums in another way, and the
-same path would get other logits in a large batch than in a small one."""
 _LITTER = 2048
 """Dropped cells that are left where they are."""
 _ABORTED = 2
@@ -107,6 +104,8 @@ class LlamaModel:
         self._exact = weights.layers == 0
         """Whether a path's logits do not depend on what it is computed with: on a CPU they can be
         kept so."""
+        self._company = self._exact and llama_exact.needs_company(weights.header)
+        """Whether no row may be computed alone."""
         self._litter = self.max_paths
         self._scratch: Any = self.max_paths + 1
         self._outputs = max(outputs, self.max_paths + 2)  # llama.cpp takes no fewer
@@ -139,7 +138,7 @@ class LlamaModel:
         params.n_ctx = capacity
         params.n_batch = params.n_ubatch = self._batch_size + 1
         if self._exact:
-            params.n_ubatch = min(params.n_batch, _EXACT_ROWS)
+            params.n_ubatch = min(params.n_batch, llama_exact.ROWS)
             params.op_offload = False
         params.n_seq_max = self.max_paths + 2
         params.n_outputs_max = self._outputs
@@ -358,13 +357,18 @@ class LlamaModel:
         self._taken = 0
 
     def forward(self, spans: Sequence[Span], columns: Sequence[int] | None = None) -> np.ndarray:
-        single = sum(len(s.tokens) for s in spans) <= self._batch_size
-        if single and sum(len(s.wanted) for s in spans) <= self._outputs:
+        count = sum(len(s.tokens) for s in spans)
+        asked = sum(len(s.wanted) for s in spans)
+        most = self._outputs
+        if self._company:  # for each graph a row may be added to those asked for
+            graphs = -(-min(count, self._batch_size) // llama_exact.ROWS)
+            most = max(self._outputs - graphs, self._outputs // 2)
+        if count <= self._batch_size and asked <= most:
             rows = self._decode(spans)
             return rows if columns is None else rows[:, columns]
         # The logits buffer is overwritten by the next decode: copy what was asked for.
         parts: list[np.ndarray] = []
-        for piece in pieces(spans, self._batch_size, self._outputs):
+        for piece in pieces(spans, self._batch_size, most):
             rows = self._decode(piece)
             if len(rows):
                 parts.append(rows.copy() if columns is None else rows[:, columns])
@@ -419,26 +423,33 @@ class LlamaModel:
 
     def _decode(self, spans: Sequence[Span]) -> np.ndarray:
         self._give_hidden(False)
-        self._compute(spans)
-        count = self._batch.outputs
+        asked = self._compute(spans)
+        count = len(self._batch.wanted_rows())
         if count == 0:
             return np.empty((0, self.vocabulary.size), np.float32)
         # ctypes makes a pointer type with a cost; one view over the whole buffer is enough.
         pointer = llama_cpp.llama_get_logits(self._context)
-        return np.ctypeslib.as_array(pointer, shape=(count, self.vocabulary.size))
+        rows = np.ctypeslib.as_array(pointer, shape=(count, self.vocabulary.size))
+        return rows if asked is None or len(asked) == count else rows[asked]
 
-    def _compute(self, spans: Sequence[Span]) -> None:
-        """Append spans that fit into one batch."""
+    def _compute(self, spans: Sequence[Span]) -> np.ndarray | None:
+        """Append spans that fit into one batch.
+
+        Returns:
+            Which rows of the logits were asked for, where there may be others.
+        """
         self._batch.clear()
         count = sum(len(span.tokens) for span in spans)
         self._sweep(count)
         for span in spans:
             self._batch.add(span, self._cells.length(span.paths[0]))
             self._cells.append(span.paths, span.tokens)
-        # llama.cpp multiplies a single row in another way than several, with other last bits.
-        single = self._exact and count % _EXACT_ROWS == 1 and self._taken < self.capacity
+        single = self._company and count % llama_exact.ROWS == 1 and self._taken < self.capacity
         if single:
             self._batch.add(Span((self._scratch,), (spans[-1].tokens[-1],), ()), 0)
+        asked = None
+        if self._company and not self._gives_hidden:
+            asked = self._batch.accompany(llama_exact.ROWS)
         status = llama_cpp.llama_decode(self._context, self._batch.native)
         if single:
             self._clear(self._scratch)
@@ -449,6 +460,7 @@ class LlamaModel:
             raise EngineError(
                 Trouble.ENGINE, f"llama.cpp failed to compute a batch of {self.name}: {reason}."
             )
+        return asked
 
     def close(self) -> None:
         self._free_context()

@@ -28,10 +28,9 @@ class Batch:
         self.native.logits = self._wanted.ctypes.data_as(ctypes.POINTER(ctypes.c_int8))
         self.native.seq_id = ctypes.cast(self._sets, ctypes.POINTER(ctypes.POINTER(ctypes.c_int32)))
         self.size = 0
-        self.outputs = 0
 
     def clear(self) -> None:
-        self.size = self.outputs = 0
+        self.size = 0
         self._keep.clear()
 
     def add(self, span: Span, position: int) -> None:
@@ -43,7 +42,6 @@ class Batch:
         self._wanted[start:end] = 0
         for index in span.wanted:
             self._wanted[start + (index if index >= 0 else count + index)] = 1
-        self.outputs += len(span.wanted)
         paths = np.array(span.paths, np.int32)
         self._keep.append(paths)
         pointer = paths.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
@@ -54,3 +52,19 @@ class Batch:
     def wanted_rows(self) -> np.ndarray:
         """Places of the wanted tokens in the batch, in order."""
         return np.flatnonzero(self._wanted[: self.size])
+
+    def accompany(self, rows: int) -> np.ndarray:
+        """Want a second token where one alone of a graph's `rows` tokens is wanted.
+
+        llama.cpp computes its last layer for the wanted tokens only, and multiplies a single row
+        in another way than several, with other last bits.
+
+        Returns:
+            The rows of those wanted before, among all rows that llama.cpp gives.
+        """
+        before = self.wanted_rows()
+        for start in range(0, self.size, rows):
+            wanted = self._wanted[start : min(start + rows, self.size)]
+            if len(wanted) > 1 and np.count_nonzero(wanted) == 1:
+                wanted[0 if wanted[1:].any() else 1] = 1
+        return np.searchsorted(self.wanted_rows(), before)

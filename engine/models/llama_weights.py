@@ -13,7 +13,7 @@ from typing import Any
 import llama_cpp
 
 from engine.errors import EngineError
-from engine.models import devices, heap, native_log
+from engine.models import devices, heap, llama_exact, native_log
 from engine.models.base import Interrupted
 from engine.models.chat import ChatTemplate
 from engine.models.gguf import Header, read_header
@@ -91,6 +91,8 @@ class LlamaWeights:
             return
         params: Any = llama_cpp.llama_model_default_params()
         params.n_gpu_layers = -1 if self.layers is None else self.layers
+        if self.layers == 0:
+            llama_exact.one_way(params)
         if self._device is not None:  # a list that ends with an empty entry
             chosen = (ctypes.c_void_p * 2)(devices.handle(self._device), None)
             params.devices = ctypes.cast(chosen, ctypes.c_void_p)

@@ -364,7 +364,7 @@ def _memory_of(held: _Held) -> ModelMemory:
     """Bytes by the sizes of file and cells."""
     model, taken, device = held.model, held.place.prediction, held.place.device
     assert model is not None
-    weights = taken.weights + (taken.repacked if device.kind is Kind.RAM else 0)
+    weights = taken.weights
     cell = taken.cache // held.place.setting.cells
     if model.awake:
         return ModelMemory(

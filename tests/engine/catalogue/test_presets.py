@@ -20,7 +20,6 @@ SHAPES = {
     "llama3.1-8b-prm-deepseek": Facts(
         name="8B",
         file=4_920_000_000,
-        repacked=3_000_000_000,
         embedding=296_000_000,
         on_device=4_624_000_000,
         layers=32,

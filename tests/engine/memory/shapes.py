@@ -17,7 +17,6 @@ def qwen(name: str, size: int, parameters: int, width: int, heads: int, cached: 
     return Facts(
         name=name,
         file=size,
-        repacked=size * 6 // 10,
         embedding=size // 6,
         on_device=size,
         layers=28,

@@ -41,13 +41,6 @@ def test_layers_with_a_sliding_window_are_cached_in_full(gemma3: Facts) -> None:
     assert predict(gemma3, Setting(8192, 18, 64)).cache == (24 + 120) * MIB
 
 
-def test_the_copy_the_processor_makes_of_some_weights_is_counted(
-    smollm2: Facts, gemma3: Facts
-) -> None:
-    assert gemma3.repacked / MIB == pytest.approx(12.66, abs=0.01)
-    assert smollm2.repacked == 0
-
-
 def test_the_compute_buffer_holds_the_logits_that_are_read(smollm2: Facts, gemma3: Facts) -> None:
     few, many = Setting(2048, 18, 64), Setting(8192, 66, 256)
     within = 3 * MIB  # what the processor quantises is beside llama.cpp's buffer
@@ -71,7 +64,7 @@ def test_what_was_measured_beyond_the_prediction_is_added_to_the_next(smollm2: F
 def test_on_a_gpu_the_embedding_and_the_logits_stay_in_ram(smollm2: Facts) -> None:
     prediction = predict(smollm2, Setting(2048, 18, 64), gpu=True)
     assert prediction.on_device == prediction.weights + prediction.cache + prediction.compute
-    assert prediction.repacked == smollm2.embedding
+    assert prediction.embedding == smollm2.embedding
 
 
 def test_every_layer_may_have_a_number_of_heads_of_its_own() -> None:

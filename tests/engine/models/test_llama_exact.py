@@ -2,17 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
+from engine.convert.convert import convert
 from engine.models.base import Span
 from engine.models.llama import LlamaModel, LlamaWeights
+from engine.models.llama_exact import needs_company
+from engine.protocol.conversion import Convert
+from tests.engine.checkpoints import build
+from tests.engine.checkpoints.families import Scale
 from tests.engine.real_models import opened
 
 TEXT = "Tom has 12 apples. He buys 7 more apples. How many apples does Tom have?"
 
 
-@pytest.fixture(params=["seedling_generator", "smollm2"])
+@pytest.fixture(scope="module")
+def k_quants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaWeights]:
+    """A random Qwen2 in the mixture of types that most published files are of."""
+    folder = tmp_path_factory.mktemp("k-quants")
+    checkpoint = build("generator", folder / "checkpoint", scale=Scale(width=256, layers=2))
+    body = folder / "body.gguf"
+    order = Convert(folder=str(checkpoint), kind="q4_k_m", out=str(body), work=str(folder))
+    convert(order, lambda _: None)
+    weights = LlamaWeights(body)
+    yield weights
+    weights.close()
+
+
+@pytest.fixture(params=["seedling_generator", "smollm2", "gemma", "k_quants"])
 def weights(request: pytest.FixtureRequest) -> LlamaWeights:
     return request.getfixturevalue(request.param)
 
@@ -73,3 +93,32 @@ def test_a_saved_path_goes_on_as_it_would_have(weights: LlamaWeights) -> None:
         model.restore(3, saved)
         assert model.length(3) == len(tokens) - 1
         assert np.array_equal(model.forward([Span((3,), tokens[-1:])])[0], expected)
+
+
+def test_a_path_read_at_its_end_alone_is_no_exception(weights: LlamaWeights) -> None:
+    """Where one row is wanted, the last layer is computed for that row only."""
+    with opened(weights, 512, 6) as model:
+        story = (model.vocabulary.tokenize(TEXT) * 3)[:50]
+        for length in range(2, len(story)):
+            tokens = story[:length]
+            rows = model.forward([Span((0,), tokens, (-2, -1))]).copy()
+            model.drop(0)
+            assert np.array_equal(model.forward([Span((0,), tokens)])[0], rows[1]), length
+            model.drop(0)
+
+
+def test_paths_side_by_side_come_out_as_they_do_alone(weights: LlamaWeights) -> None:
+    with opened(weights, 2048, 24, 24) as model:
+        tokens = model.vocabulary.tokenize(TEXT)
+        expected = alone(model, tokens)
+        for count in (2, 3, 4, 5, 8, 11, 16, 24):
+            rows = np.empty((count, 0))
+            for token in tokens:
+                rows = model.forward([Span((path,), [token]) for path in range(count)]).copy()
+            for path in range(count):
+                model.drop(path)
+            assert all(np.array_equal(row, expected) for row in rows), count
+
+
+def test_a_model_of_k_quants_alone_needs_no_company(k_quants: LlamaWeights) -> None:
+    assert not needs_company(k_quants.header)
