@@ -180,8 +180,8 @@ class Pair:
             verifier=replace(option.verifier, moved=moves[1][0], turns=moves[1][1]),
             bytes=self.process + sum(away) + copies + max(works),
             turn=turn,
-            why=f"{2 * ROUNDS} changes of turn, {turn:.2g} s each"
-            + (", as it was before" if known else ""),
+            why=f"{2 * ROUNDS} changes of turn, {turn:.{2 if turn < 1 else 1}f} s each"
+            + (", judging by earlier runs" if known else ""),
         )
 
     def _there_and_back(self, strategy: Strategy, member: _Member, paths: int) -> tuple[int, float]:

@@ -150,11 +150,14 @@ class ModelPool:
         if opened.turns is None:
             return
         option = opened.planned.option
-        shares = {"generator": option.generator, "verifier": option.verifier}
-        for role, held in self._held.items():
-            share = shares.get(role)
-            seconds = held.model and opened.turns.there_and_back(held.model)
-            if share and seconds:
+        shares: dict[Role, Share | None] = {
+            "generator": option.generator,
+            "verifier": option.verifier,
+        }
+        for role, share in shares.items():
+            held = self._held.get(role)
+            seconds = held and held.model and opened.turns.there_and_back(held.model)
+            if held and share and seconds:
                 self._planner.records.add(
                     TurnMeasurement(
                         _key(held.place),
