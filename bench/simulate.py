@@ -96,7 +96,8 @@ class Machine:
         elif how == "roofline" and (found := self._split(n)) is not None:
             writing = found.written * first.cell_bytes
             share = writing / (writing + found.verified * second.cell_bytes)
-        written = int(self.room * share)
+        # A solution may be longer than is typical, and its verifier has to hold it.
+        written = min(int(self.room * share), self.room - 2 * TYPICAL * second.cell_bytes)
         return written // first.cell_bytes, (self.room - written) // second.cell_bytes
 
     def _split(self, n: int) -> Split | None:
