@@ -104,8 +104,8 @@ class LlamaModel:
         self._exact = weights.layers == 0
         """Whether a path's logits do not depend on what it is computed with: on a CPU they can be
         kept so."""
-        self._company = self._exact and llama_exact.needs_company(weights.header)
-        """Whether no row may be computed alone."""
+        self._in_pairs = self._exact and llama_exact.read_in_pairs(weights.header)
+        """Whether the logits of one row are never computed alone."""
         self._litter = self.max_paths
         self._scratch: Any = self.max_paths + 1
         self._outputs = max(outputs, self.max_paths + 2)  # llama.cpp takes no fewer
@@ -373,7 +373,7 @@ class LlamaModel:
 
     def _most_asked(self, count: int) -> int:
         """Outputs that a batch of `count` tokens may be asked for."""
-        if not self._company:
+        if not self._in_pairs:
             return self._outputs
         graphs = -(-min(count, self._batch_size) // llama_exact.ROWS)  # each may add a row
         return max(self._outputs - graphs, self._outputs // 2)
@@ -448,11 +448,12 @@ class LlamaModel:
         for span in spans:
             self._batch.add(span, self._cells.length(span.paths[0]))
             self._cells.append(span.paths, span.tokens)
-        single = self._company and count % llama_exact.ROWS == 1 and self._taken < self.capacity
+        # llama.cpp computes a single row in another way than several, with other last bits.
+        single = self._exact and count % llama_exact.ROWS == 1 and self._taken < self.capacity
         if single:
             self._batch.add(Span((self._scratch,), (spans[-1].tokens[-1],), ()), 0)
         asked = None
-        if self._company and not self._gives_hidden:
+        if self._in_pairs and not self._gives_hidden:
             asked = self._batch.accompany(llama_exact.ROWS)
         status = llama_cpp.llama_decode(self._context, self._batch.native)
         if single:

@@ -56,8 +56,8 @@ class Batch:
     def accompany(self, rows: int) -> np.ndarray:
         """Want a second token where one alone of a graph's `rows` tokens is wanted.
 
-        llama.cpp computes its last layer for the wanted tokens only, and multiplies a single row
-        in another way than several, with other last bits.
+        llama.cpp computes the end of its last layer for the wanted tokens only, and multiplies a
+        single row in another way than several, with other last bits.
 
         Returns:
             The rows of those wanted before, among all rows that llama.cpp gives.

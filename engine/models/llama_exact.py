@@ -3,7 +3,8 @@
 llama.cpp has several ways to multiply a matrix of a type, and chooses by the number of rows. They
 sum in different orders, and some round the activations in their own way, so that a path would get
 other logits in another company (measured with K-quants: by several units). Where there is a
-choice, all rows go the way a single one goes; where there is none, no row goes alone.
+choice, all rows go the way a single one goes; where there is none, no row goes alone. Attention of
+a single row is shared among threads and summed in their parts, so a pass has two rows at least.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ def one_way(params: Any) -> None:
     os.environ["GGML_CPU_TILED_MM"] = "0"  # read by llama.cpp when it first multiplies
 
 
-def needs_company(header: Header) -> bool:
-    """Whether a single row of the model would get other bits than a row among several."""
+def read_in_pairs(header: Header) -> bool:
+    """Whether a row whose logits alone are wanted would get other bits than one among several.
+
+    llama.cpp computes the end of its last layer for the wanted rows only.
+    """
     return any(len(tensor.shape) > 1 and tensor.kind in _NEVER_ALONE for tensor in header.tensors)

@@ -10,7 +10,8 @@ import pytest
 from engine.convert.convert import convert
 from engine.models.base import Span
 from engine.models.llama import LlamaModel, LlamaWeights
-from engine.models.llama_exact import needs_company
+from engine.models.llama_exact import read_in_pairs
+from engine.models.stop import StopSignal
 from engine.protocol.conversion import Convert
 from tests.engine.checkpoints import build
 from tests.engine.checkpoints.families import Scale
@@ -120,5 +121,21 @@ def test_paths_side_by_side_come_out_as_they_do_alone(weights: LlamaWeights) -> 
             assert all(np.array_equal(row, expected) for row in rows), count
 
 
-def test_a_model_of_k_quants_alone_needs_no_company(k_quants: LlamaWeights) -> None:
-    assert not needs_company(k_quants.header)
+def test_k_quants_are_read_alone_as_in_company(k_quants: LlamaWeights) -> None:
+    assert not read_in_pairs(k_quants.header)
+
+
+def test_a_long_path_is_no_exception(k_quants: LlamaWeights) -> None:
+    """From 512 cells on, llama.cpp shares the attention of a single row among its threads."""
+    with opened(k_quants, 1024, 4) as one_thread:
+        story = (one_thread.vocabulary.tokenize(TEXT) * 40)[:600]
+        one_thread.forward([Span((0,), story, ())])
+        saved = one_thread.save(0, 0)
+    stop = StopSignal()
+    model = LlamaModel(k_quants, capacity=1024, paths=4, outputs=4, stop=stop, threads=2)
+    model.restore(0, saved)
+    model.fork(0, 1)
+    model.fork(0, 2)
+    together = model.forward([Span((1,), story[:1]), Span((2,), story[:1])]).copy()
+    assert np.array_equal(model.forward([Span((0,), story[:1])])[0], together[0])
+    model.close()
