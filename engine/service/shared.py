@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from engine.memory.devices import Kind
 from engine.models.host_copies import HostCopies
@@ -59,14 +60,16 @@ class Shared:
             and ask.job.n <= mine.job.n
         )
 
-    def add(self, search: Scheduler, stop: StopSignal) -> None:
-        """Let a search take part; `stop` is the signal of its run."""
+    @contextmanager
+    def joined(self, search: Scheduler, stop: StopSignal) -> Iterator[None]:
+        """Let a search take part meanwhile; `stop` is the signal of its run."""
         self._stops[id(search)] = stop
         self.together.add(search)
-
-    def remove(self, search: Scheduler) -> None:
-        del self._stops[id(search)]
-        self.together.remove(search)
+        try:
+            yield
+        finally:
+            del self._stops[id(search)]
+            self.together.remove(search)
 
     def _alone(self, search: Scheduler | None) -> None:
         # A pass that serves several is not given up because one of them is stopped.

@@ -96,16 +96,15 @@ class Solver:
         except Interrupted:
             run.emit(RunFinished(stop=Stop.CANCELLED, counters=run.spent))
             return
-        verifier = _prm(request, shared, judge) if judge else None
-        scheduler = _scheduler(run, policy, shared, verifier, ask)
-        shared.add(scheduler, run.stop)
         try:
-            searching = Searching(
-                run, policy, scheduler, shared.together, shared.models, verifier, started
-            )
-            stop = yield from searching.to_the_end()
+            verifier = _prm(request, shared, judge) if judge else None
+            scheduler = _scheduler(run, policy, shared, verifier, ask)
+            with shared.joined(scheduler, run.stop):
+                searching = Searching(
+                    run, policy, scheduler, shared.together, shared.models, verifier, started
+                )
+                stop = yield from searching.to_the_end()
         finally:
-            shared.remove(scheduler)
             if shared.empty and self._shared is shared:
                 self._shared = None
                 self._pool.remember(shared.models)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+import msgspec
+import pytest
+
+from engine.errors import EngineError
 from engine.models.stop import StopSignal
 from engine.protocol import (
     AnyEvent,
@@ -117,5 +121,21 @@ def test_a_run_that_asks_for_other_models_is_not_overtaken_by_runs_that_share_th
         assert len(other[2]) > 1
         for run in (other, sharing):
             run[1].close()
+    finally:
+        solver.close()
+
+
+def test_a_run_that_fails_before_its_search_keeps_nobody_waiting() -> None:
+    solver = Solver()
+    try:
+        run, _, _ = begin(solver, 2)
+        too_long = msgspec.structs.replace(run.request, problem=PROBLEMS[0] * 40)
+        with pytest.raises(EngineError, match="no room for a solution"):
+            for _ in solver.solve(Run("long", too_long, lambda _: None, stop=StopSignal())):
+                pass
+        _, work, events = begin(solver, 0)  # more paths than the models were opened for
+        for passes, _ in enumerate(work):
+            assert passes < 1000
+        assert stop_of(events) is Stop.COMPLETE
     finally:
         solver.close()
