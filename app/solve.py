@@ -49,8 +49,10 @@ def _solve(request: SolveRequest, display: Display, *, log_asked: bool) -> ExitC
         if display is not Display.JSON:
             print_answer(view)
         code = exit_code(view, log_asked=log_asked)
-        if code is ExitCode.STORAGE and display is Display.QUIET:
-            output.narrate(f"sapwood: {view.warnings[-1].message}")
+        if display is Display.QUIET:  # what is lost is told all the same
+            for warned in view.warnings:
+                if warned.code == "log":
+                    output.narrate(f"sapwood: {warned.message}")
     except ReaderGoneError:
         raise
     except BaseException:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -88,6 +90,7 @@ class SapwoodApp(App[None]):
             await super().on_event(event)
 
     async def on_mount(self) -> None:
+        self._leave_when_asked()
         self.theme_changed_signal.subscribe(self, lambda theme: self.remember(theme=theme.name))
         self._work = self.run_worker(self._runner.work(), name="engine", exit_on_error=False)
         effort = Effort.named(self._settings.effort)
@@ -101,6 +104,14 @@ class SapwoodApp(App[None]):
             self.notify("Conversations are not kept; the reason is told at the end.")
         if not self._settings.welcomed:  # over a chat that has been drawn
             self.chat.call_after_refresh(self.call_later, self._welcome)
+
+    def _leave_when_asked(self) -> None:
+        """Give the terminal back as it was when the process is asked to end from outside."""
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)
+            if number is not None and threading.current_thread() is threading.main_thread():
+                with suppress(NotImplementedError):  # Windows has no such handlers
+                    asyncio.get_running_loop().add_signal_handler(number, self.exit)
 
     async def on_unmount(self) -> None:
         """Wait until the engine's process and all downloads have ended."""

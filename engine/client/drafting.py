@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from engine import catalogue
+from engine.models.gguf import read_header
+from engine.semantic.other_tokens import other_tokens
 from engine.semantic.shipped import shipped_probe
 
 Acceptance = Literal["semantic", "tokens"]
@@ -18,10 +20,19 @@ def acceptance(draft: str, generator: str) -> Acceptance:
         draft: catalogue id or path, as `generator`.
 
     Raises:
-        EngineError: there is no such model.
+        EngineError: there is no such model, or their tokens are not the same.
     """
     small = catalogue.locate("generator", draft)
     large = catalogue.locate("generator", generator)
-    if isinstance(small, Path) and isinstance(large, Path) and shipped_probe(small, large):
-        return "semantic"
-    return "tokens"
+    if not (isinstance(small, Path) and isinstance(large, Path)):
+        return "tokens"
+    if small.is_file() and large.is_file():
+        _compare_tokens(small, large)
+    return "semantic" if shipped_probe(small, large) else "tokens"
+
+
+def _compare_tokens(small: Path, large: Path) -> None:
+    """By their number alone, which the headers tell; each token is compared once both are open."""
+    first, second = (read_header(path).number("tokenizer.ggml.tokens") for path in (small, large))
+    if first != second:
+        raise other_tokens(first, second)

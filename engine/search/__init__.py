@@ -112,6 +112,9 @@ def _check_width(name: str, n: int, width: int) -> None:
     if width < 1:
         raise SearchError(f"width must be at least 1, not {width}.")
     if n < width:
-        raise SearchError(f"{name} needs at least as many paths as its width: {n} < {width}.")
+        raise SearchError(
+            f"{name} needs at least as many paths as its width: {n} < {width}; lower "
+            f"the width to {n} or raise n."
+        )
     if name == "dvts" and n % width:
         raise SearchError(f"dvts needs n to be a multiple of its width: {n} is not one of {width}.")

@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import EngineError
 from engine.models.base import StatesModel, Vocabulary
 from engine.models.chat import ChatTemplate
 from engine.models.folder import load_folder, open_folder
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.llama_vocabulary import vocabulary_of
 from engine.models.stop import StopSignal
-from engine.protocol.events import Trouble
+from engine.semantic.other_tokens import other_tokens
 from engine.semantic.predictors import Subject, digest_of
 
 _OUTPUTS = 64
@@ -80,9 +79,4 @@ def check_same_vocabulary(draft: Vocabulary, target: Vocabulary) -> None:
         draft.piece(token) == target.piece(token) for token in range(target.size)
     )
     if not same:
-        raise EngineError(
-            Trouble.USAGE,
-            f"The draft model has other tokens than the generator ({draft.size:,} and "
-            f"{target.size:,}): it cannot write for it.",
-            "Choose a smaller model of the same family with --draft.",
-        )
+        raise other_tokens(draft.size, target.size)

@@ -164,13 +164,14 @@ class Searching:
         if choice is None:
             return
         expected = self._run.request.expected
+        votes = sorted(choice.votes, key=lambda v: (v.answer != choice.answer, -v.count))
         self._run.emit(
             Answered(
                 answer=choice.answer,
                 text=choice.text,
                 lineage=choice.lineage,
                 score=choice.score if self._scored else None,
-                votes=tuple(AnswerGroup(v.answer, v.count, v.weight) for v in choice.votes),
+                votes=tuple(AnswerGroup(v.answer, v.count, v.weight) for v in votes),
                 correct=None if expected is None else answers.equivalent(choice.answer, expected),
             )
         )

@@ -246,7 +246,7 @@ class Prm:
             Trouble.USAGE,
             f"A solution of {goal.end.end:,} tokens is longer than the verifier's cache "
             f"of {self.model.capacity:,}.",
-            "Use a larger --context, or a smaller --max-steps.",
+            "Use a larger --context, or shorter solutions.",
         )
 
     def _compute_opening(self) -> None:
