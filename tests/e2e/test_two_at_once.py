@@ -45,7 +45,7 @@ def holder(promises: Path, run: subprocess.Popen[bytes]) -> int:
     raise AssertionError("the first run never took anything")
 
 
-def test_the_second_sees_who_holds_what_and_is_told_when_it_is_refused(
+def test_the_second_sees_who_holds_what_and_is_told_when_its_budget_is_too_small(
     sapwood: Sapwood, first: int
 ) -> None:
     seen = sapwood("plan", "--json")
@@ -54,7 +54,7 @@ def test_the_second_sees_who_holds_what_and_is_told_when_it_is_refused(
     refused = sapwood("solve", "--budget", str(60 * MIB), STORY)
     assert refused.returncode == 5
     assert "60 MiB may be used" in refused.stderr
-    assert f"process {first} holds" in refused.stderr
+    assert "--budget" in refused.stderr
 
 
 def test_the_second_works_beside_the_first(sapwood: Sapwood, first: int) -> None:

@@ -111,7 +111,8 @@ async def test_a_retry_may_have_a_model_that_drafts() -> None:
         for drafts, accepts, trouble in (
             ("", "tokens", "accept means nothing without a model to draft with."),
             ("seedling", "mostly", "accept is semantic or tokens."),
-            ("smollm2-135m-instruct", "semantic", "There are no predictors"),
+            ("seedling-target", "semantic", "There are no predictors"),
+            ("smollm2-135m-instruct", "", "other tokens than the generator"),
             ("nobody", "", "'nobody'"),
         ):
             draft.value, accept.value = drafts, accepts

@@ -100,7 +100,7 @@ def test_a_path_read_at_its_end_alone_is_no_exception(weights: LlamaWeights) -> 
     """Where one row is wanted, the last layer is computed for that row only."""
     with opened(weights, 512, 6) as model:
         story = (model.vocabulary.tokenize(TEXT) * 3)[:50]
-        for length in range(2, len(story)):
+        for length in range(2, len(story), 3):
             tokens = story[:length]
             rows = model.forward([Span((0,), tokens, (-2, -1))]).copy()
             model.drop(0)
@@ -109,10 +109,10 @@ def test_a_path_read_at_its_end_alone_is_no_exception(weights: LlamaWeights) -> 
 
 
 def test_paths_side_by_side_come_out_as_they_do_alone(weights: LlamaWeights) -> None:
-    with opened(weights, 2048, 24, 24) as model:
-        tokens = model.vocabulary.tokenize(TEXT)
+    with opened(weights, 2048, 16, 16) as model:
+        tokens = model.vocabulary.tokenize(TEXT)[:12]
         expected = alone(model, tokens)
-        for count in (2, 3, 4, 5, 8, 11, 16, 24):
+        for count in (2, 3, 4, 5, 8, 11, 16):
             rows = np.empty((count, 0))
             for token in tokens:
                 rows = model.forward([Span((path,), [token]) for path in range(count)]).copy()

@@ -31,7 +31,11 @@ def test_every_policy_has_its_own_way_to_choose_the_answer() -> None:
         ("magic", {}, "There is no policy 'magic'; there are greedy,"),
         ("beam", {"n": 0}, "n must be from 1 to 256, not 0."),
         ("majority", {"n": 257}, "n must be from 1 to 256, not 257."),
-        ("beam", {"n": 3}, "beam needs at least as many paths as its width: 3 < 4."),
+        (
+            "beam",
+            {"n": 3},
+            "beam needs at least as many paths as its width: 3 < 4; lower the width to 3 or",
+        ),
         ("dynamic", {"n": 3}, "dynamic needs at least as many paths"),
         ("dvts", {"n": 10}, "dvts needs n to be a multiple of its width: 10 is not one of 4."),
         ("beam", {"width": 0}, "width must be at least 1, not 0."),
