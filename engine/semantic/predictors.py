@@ -16,7 +16,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from engine.checkpoints.safetensors import open_safetensors, write_safetensors
+from engine.checkpoints.safetensors import SafetensorsFile, open_safetensors, write_safetensors
 from engine.checkpoints.tensors import values
 from engine.errors import EngineError
 from engine.protocol.events import Trouble
@@ -100,7 +100,16 @@ def feature_in(path: Path) -> Feature:
     Raises:
         EngineError: it is missing or damaged.
     """
-    return _feature(open_safetensors(path).metadata, path)
+    return _feature(_stored(path).metadata, path)
+
+
+def _stored(path: Path) -> SafetensorsFile:
+    if not path.exists():
+        raise EngineError(Trouble.USAGE, f"There is no predictor {path}.", _AGAIN)
+    try:
+        return open_safetensors(path)
+    except EngineError as error:  # it is not a download that is broken
+        raise EngineError(error.trouble, error.message, _AGAIN) from None
 
 
 def load(path: Path, role: Role, subject: Subject) -> Predictor:
@@ -109,9 +118,7 @@ def load(path: Path, role: Role, subject: Subject) -> Predictor:
     Raises:
         EngineError: it is missing or damaged, or another model's.
     """
-    if not path.exists():
-        raise EngineError(Trouble.MODEL, f"There is no predictor {path}.", _AGAIN)
-    stored = open_safetensors(path)
+    stored = _stored(path)
     about = {
         key.removeprefix(_KEY): value
         for key, value in stored.metadata.items()

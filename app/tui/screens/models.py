@@ -31,6 +31,7 @@ _FORCING = (
     "By the plan this machine has too little memory to run it. It takes its room on the disk all "
     "the same, and A runs it anyway once it is here."
 )
+_UNKNOWN = "what memory it takes is not known before the hub can be asked"
 
 
 class ModelsScreen(ModalScreen[Models | None]):
@@ -173,7 +174,7 @@ class ModelsScreen(ModalScreen[Models | None]):
         if cost.unknown and choice.made_for is not None:  # as without a network
             fits = "fits" if choice.made_for <= self._free else "does not fit"
             return f"{fits}: made for {size_text(choice.made_for)} free"
-        return cost.trouble
+        return _UNKNOWN if cost.unknown else cost.trouble
 
     @property
     def _chosen(self) -> Choice | None:
