@@ -23,6 +23,9 @@ from engine.service.run import Run
 class Endless(LlamaVocabulary):
     """A vocabulary whose end of text ends nothing, so that batches stay full."""
 
+    def __init__(self, vocabulary: LlamaVocabulary) -> None:
+        super().__init__(vocabulary._pointer)
+
     def is_end(self, token: int) -> bool:
         return super().is_end(token) and False
 
@@ -64,10 +67,7 @@ class Writer:
         self._model = LlamaModel(
             weights, capacity=cells, paths=paths, outputs=paths, stop=StopSignal()
         )
-        assert weights.pointer
-        vocabulary = llama_cpp.llama_model_get_vocab(weights.pointer)
-        assert vocabulary
-        self._model.vocabulary = Endless(vocabulary)
+        self._model.vocabulary = Endless(weights.vocabulary)
 
     def begin(self, n: int, prompt: Sequence[int], length: int, seed: int) -> None:
         """Start `n` paths of `length` tokens; the first token of each is written here."""
