@@ -18,8 +18,11 @@ class EngineError(Exception):
     def __init__(
         self, trouble: Trouble, message: str, advice: str = "", *, forcible: bool = False
     ) -> None:
-        super().__init__(message)
+        super().__init__(trouble, message, advice)  # what it is made of again in another process
         self.trouble = trouble
         self.message = message
         self.advice = advice
         self.forcible = forcible
+
+    def __str__(self) -> str:
+        return self.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Iterable
@@ -107,11 +108,10 @@ class SapwoodApp(App[None]):
 
     def _leave_when_asked(self) -> None:
         """Give the terminal back as it was when the process is asked to end from outside."""
-        for name in ("SIGTERM", "SIGHUP"):
-            number = getattr(signal, name, None)
-            if number is not None and threading.current_thread() is threading.main_thread():
-                with suppress(NotImplementedError):  # Windows has no such handlers
-                    asyncio.get_running_loop().add_signal_handler(number, self.exit)
+        if os.name == "nt" or threading.current_thread() is not threading.main_thread():
+            return  # there are no such handlers
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, self.exit)
 
     async def on_unmount(self) -> None:
         """Wait until the engine's process and all downloads have ended."""

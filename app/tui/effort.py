@@ -6,12 +6,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Literal
 
-from app.options import DEMONSTRATION
+from app.options import DEMONSTRATION, MOST_PATHS
 from engine.protocol import Drafting, Sampling, Search, SolveRequest
 
 Cache = Literal["f16", "q8_0", "q4_0"]
-MOST_PATHS = 256
-"""Paths in flight that the engine takes."""
 
 
 class Effort(Enum):

@@ -341,10 +341,11 @@ class LlamaModel:
                 Trouble.ENGINE, f"llama.cpp cannot read back its cache of {self.name}."
             )
 
-    def _sweep(self, needed: int) -> None:
-        """Free dropped cells when they are in the way of `needed` new ones, or too many."""
+    def _sweep(self, needed: int, spare: int = 0) -> None:
+        """Free dropped cells when they are in the way of `needed` new ones, with some to spare for
+        a moment, or too many."""
         litter = self._taken - self._cells.used
-        if self._taken + needed > self.capacity or litter > _LITTER:
+        if (litter and self._taken + needed + spare > self.capacity) or litter > _LITTER:
             self._free_dropped()
         self._taken += needed
 
@@ -444,12 +445,13 @@ class LlamaModel:
         """
         self._batch.clear()
         count = sum(len(span.tokens) for span in spans)
-        self._sweep(count)
+        # llama.cpp computes a single row in another way than several, with other last bits.
+        single = self._exact and count % llama_exact.ROWS == 1
+        self._sweep(count, spare=int(single))
+        single = single and self._taken < self.capacity
         for span in spans:
             self._batch.add(span, self._cells.length(span.paths[0]))
             self._cells.append(span.paths, span.tokens)
-        # llama.cpp computes a single row in another way than several, with other last bits.
-        single = self._exact and count % llama_exact.ROWS == 1 and self._taken < self.capacity
         if single:
             self._batch.add(Span((self._scratch,), (spans[-1].tokens[-1],), ()), 0)
         asked = None

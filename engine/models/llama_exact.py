@@ -2,9 +2,9 @@
 
 llama.cpp has several ways to multiply a matrix of a type, and chooses by the number of rows. They
 sum in different orders, and some round the activations in their own way, so that a path would get
-other logits in another company (measured with K-quants: by several units). Where there is a
-choice, all rows go the way a single one goes; where there is none, no row goes alone. Attention of
-a single row is shared among threads and summed in their parts, so a pass has two rows at least.
+other logits in another company. Where there is a choice, all rows go the way a single one goes;
+where there is none, no row goes alone. Attention of a single row is shared among threads and summed
+in their parts, so a pass has two rows, unless its cache is full to the last cell.
 """
 
 from __future__ import annotations

@@ -13,9 +13,8 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
-from app.options import GUIDED, UNGUIDED
+from app.options import GUIDED, MOST_PATHS, UNGUIDED
 from app.printable import one_line
-from app.tui.effort import MOST_PATHS
 from engine.client.drafting import acceptance
 from engine.errors import EngineError
 from engine.protocol import Drafting, SolveRequest

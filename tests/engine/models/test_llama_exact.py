@@ -78,6 +78,17 @@ def test_cells_freed_in_between_do_not_matter(weights: LlamaWeights) -> None:
         assert np.array_equal(rows[-1][0], expected)
 
 
+def test_dropped_cells_make_room_for_a_row_of_company(weights: LlamaWeights) -> None:
+    with opened(weights, 256, 4) as model:
+        tokens = model.vocabulary.tokenize(TEXT)
+        expected = alone(model, tokens)
+        model.reset()
+        model.forward([Span((1,), tokens[:1] * (model.capacity - len(tokens)), ())])
+        model.drop(1)
+        rows = [model.forward([Span((0,), [token])]).copy() for token in tokens]
+        assert np.array_equal(rows[-1][0], expected)
+
+
 def test_a_saved_path_goes_on_as_it_would_have(weights: LlamaWeights) -> None:
     with opened(weights, 512, 6) as model:
         tokens = model.vocabulary.tokenize(TEXT)
