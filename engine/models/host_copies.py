@@ -61,8 +61,11 @@ class HostCopies(Generic[K]):
             self._bytes += saved.bytes
 
     def bring_back(self, key: K, path: int) -> int:
-        """Append a copy to a path that ends where it starts; returns its tokens."""
-        saved = self._copies[key]
+        """Append a copy to a path that ends where it starts; returns its tokens: none if it had to
+        go for another meanwhile."""
+        saved = self._copies.get(key)
+        if saved is None:
+            return 0
         begin = self._clock()
         self._model.restore(path, saved)
         self._moved(saved, begin)

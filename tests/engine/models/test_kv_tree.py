@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine.models.base import Span
+from engine.models.host_copies import HostCopies
 from engine.models.kv_tree import KvTree, Stem
 from engine.models.llama import LlamaModel, LlamaWeights
 from tests.engine.real_models import append, opened
@@ -141,6 +142,26 @@ def test_a_tree_is_forgotten_from_its_root(tree: KvTree) -> None:
     assert tree.model.used == 7
     assert tree.nearest(other) is other
     assert tree.alone(0)
+
+
+def test_a_copy_that_has_to_go_for_another_is_computed_instead(model: LlamaModel) -> None:
+    root = Stem(None, range(10, 20))
+    first, second = Stem(root, [1, 2, 3]), Stem(root, [4, 5, 6])
+    tree = KvTree(model)
+    fill(tree, root)
+    before = fill(tree, first)
+    held = tree.claim(first)
+    assert held is not None
+    tree.copies = HostCopies(model, model.save(held[0], 10).bytes)  # room for one
+    fill(tree, second)
+    assert tree.new_path() is not None
+    assert tree.copies.kept() == [first]
+    claimed = tree.claim(first)  # for which the other leaves, and takes the place of its copy
+    assert claimed is not None
+    path, tokens = claimed
+    assert tree.copies.kept() == [second]
+    assert tokens == [1, 2, 3]
+    assert np.array_equal(append(model, path, tokens), before)
 
 
 def test_a_tree_needs_two_paths(seedling_generator: LlamaWeights) -> None:
