@@ -17,7 +17,7 @@ from engine.semantic.evaluation import Agreement, Quality
 from engine.semantic.features import FEATURES, Feature
 from engine.semantic.labels import by_entailment, by_equations
 from engine.semantic.nli import load_entailment
-from engine.semantic.opening import check_same_vocabulary, opened
+from engine.semantic.opening import check_same_vocabulary, check_two_models, opened
 from engine.semantic.predictors import Predictor, load, save
 from engine.semantic.steps import StepReader
 
@@ -70,6 +70,7 @@ def collect(
         EngineError: a model cannot be used, or `out` has samples of something else.
     """
     files = [catalogue.generator_file(name) for name in (draft, target)]
+    check_two_models(*files)
     paths = 2 * sizes.samples + 2
     capacity = sizes.context + paths * sizes.step_tokens
     folder = Folder(out)

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.errors import EngineError
 from engine.models.base import StatesModel, Vocabulary
 from engine.models.chat import ChatTemplate
 from engine.models.folder import load_folder, open_folder
 from engine.models.llama import LlamaModel, LlamaWeights
 from engine.models.llama_vocabulary import vocabulary_of
 from engine.models.stop import StopSignal
+from engine.protocol.events import Trouble
 from engine.semantic.other_tokens import other_tokens
 from engine.semantic.predictors import Subject, digest_of
 
@@ -55,6 +57,20 @@ def opened(path: Path, *, capacity: int, paths: int) -> Iterator[OpenModel]:
     finally:
         model.close()
         weights.close()
+
+
+def check_two_models(draft: Path, target: Path) -> None:
+    """Refuse a model that would draft for itself.
+
+    Raises:
+        EngineError: it would.
+    """
+    if draft == target:
+        raise EngineError(
+            Trouble.USAGE,
+            "The draft model is the generator itself: it would write everything twice.",
+            "Choose a smaller model of the same family with --draft.",
+        )
 
 
 def check_same_files(draft: Path, target: Path) -> None:

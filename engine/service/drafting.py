@@ -17,7 +17,7 @@ from engine.scheduling.settings import Mode
 from engine.semantic.acceptance import Acceptance
 from engine.semantic.features import all_layers
 from engine.semantic.judges import ByMeaning, ByTokens, Judging
-from engine.semantic.opening import check_same_files, check_same_vocabulary
+from engine.semantic.opening import check_same_files, check_same_vocabulary, check_two_models
 from engine.semantic.predictors import Predictor, Role, Subject, digest_of, feature_in, load
 from engine.semantic.shipped import shipped_probe
 from engine.service.planning import Ask
@@ -39,12 +39,7 @@ def with_draft(ask: Ask, request: SolveRequest) -> Ask:
     if drafting is None:
         return ask
     draft = catalogue.generator_file(drafting.draft)
-    if draft == ask.generator:
-        raise EngineError(
-            Trouble.USAGE,
-            "The draft model is the generator itself: it would write everything twice.",
-            "Choose a smaller model of the same family with --draft.",
-        )
+    check_two_models(draft, ask.generator)
     try:
         inside = drafting.accept == "semantic" and all_layers(
             feature_in(_file(_probe(drafting, draft, ask.generator), "target"))
