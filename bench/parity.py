@@ -4,6 +4,9 @@ A checkpoint is run in transformers, as its model card does it, in float32. It i
 architecture with random weights, scaled down to rows that K-quants fit into; random weights have no
 redundancy, and lose more than trained ones. The seedling is trained, but so narrow that llama.cpp
 takes larger types for most of it.
+
+llama.cpp scores as `sapwood score` has it, and in one column as a search does, which sums attention
+in 16 bits on a processor so that equal paths get equal bits.
 """
 
 from __future__ import annotations
@@ -70,13 +73,22 @@ def questions(count: int) -> list[Question]:
     ]
 
 
-def converted_scores(body: Path, asked: Sequence[Question]) -> Iterator[Scores]:
+def converted_scores(
+    body: Path, asked: Sequence[Question], *, searching: bool = False
+) -> Iterator[Scores]:
     """Scores by llama.cpp."""
     weights = LlamaWeights(body)
     format = catalogue.load().format(weights.header.text("sapwood.prm.format"))
     head = head_of(body) if format.head else None
     bound = bind(format, weights.vocabulary, weights.template, head)
-    model = LlamaModel(weights, capacity=_CONTEXT, paths=_PATHS, outputs=64, stop=StopSignal())
+    model = LlamaModel(
+        weights,
+        capacity=_CONTEXT,
+        paths=_PATHS,
+        outputs=64,
+        stop=StopSignal(),
+        precise=not searching,
+    )
     for question in asked:
         model.reset()
         yield grown(Prm(model, bound, question.problem), question.paths)
@@ -143,6 +155,8 @@ def compare(family: str, folder: Path, asked: Sequence[Question]) -> list[object
         )
         convert(order, lambda _: None)
         row.append(_difference(converted_scores(body, asked), expected))
+        if kind == "f16":
+            row.append(_difference(converted_scores(body, asked, searching=True), expected))
         body.unlink()
     return row
 
@@ -170,7 +184,8 @@ def main() -> None:
             rows.append(compare(family, Path(folder), asked))
             print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
     title = "Scores against transformers: largest difference (mean difference)"
-    print(markdown(title, ["family", "scores", "spread", "torch", *_KINDS], rows))
+    engines = ("torch", "f16", "f16, searching", *_KINDS[1:])
+    print(markdown(title, ["family", "scores", "spread", *engines], rows))
 
 
 if __name__ == "__main__":

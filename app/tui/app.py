@@ -141,9 +141,8 @@ class SapwoodApp(App[None]):
             await asyncio.sleep(_LOOK)
         if choice is not None and choice.missing and turn.standing is Standing.DONE:
             self.notify(
-                f"Solved by the demonstration. This machine has room for {choice.models.label}: "
-                "F4 gets it.",
-                timeout=30,
+                f"This machine has room for {choice.models.label}: F4 gets it.",
+                timeout=15,
                 markup=False,
             )
 

@@ -55,6 +55,8 @@ class Setting:
     rows: int = 512
     """Tokens that are computed at once."""
     cache: CacheType = CacheType.F16
+    precise: bool = False
+    """Attention is summed in 32 bits, over a matrix of all heads, tokens and cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class Facts:
     masks: int
     """Attention masks of a graph: one, or two where some layers have a sliding window."""
     width: int
+    heads: int
     inner: int
     """Width of the feed-forward layers."""
     queries: int
@@ -153,6 +156,7 @@ def facts(header: Header, file: int) -> Facts:
         ),
         masks=2 if number("attention.sliding_window") else 1,
         width=width,
+        heads=heads,
         inner=number("feed_forward_length"),
         queries=heads * head,
         vocabulary=header.number("tokenizer.ggml.tokens", number("vocab_size")),
@@ -172,9 +176,9 @@ def predict(model: Facts, setting: Setting, *, gpu: bool = False) -> Prediction:
     row = model.vocabulary * 4
     logits = min(setting.outputs, setting.rows) * row
     activations = 4 * tokens * (model.width + model.inner)
-    # A graph's largest moment is either inside a layer (the masks, and three of each activation)
+    # A graph's largest moment is either inside a layer (attention, and three of each activation)
     # or at its end (the logits, and two of the narrower one). The CPU adds what it quantises.
-    inside = mask_bytes(model, setting) * setting.cells + 3 * activations
+    inside = attention_bytes(model, setting) * setting.cells + 3 * activations
     at_end = logits + 8 * tokens * model.width
     return Prediction(
         weights=model.on_device if gpu else model.file,
@@ -188,9 +192,11 @@ def predict(model: Facts, setting: Setting, *, gpu: bool = False) -> Prediction:
     )
 
 
-def mask_bytes(model: Facts, setting: Setting) -> int:
-    """Bytes that the attention masks take for each cell: 16 bits for each token of a graph."""
-    return 2 * model.masks * _graph_tokens(setting)
+def attention_bytes(model: Facts, setting: Setting) -> int:
+    """Bytes that attention takes for each cell: 16 bits of a mask for each token of a graph, or 32
+    and as many for each head."""
+    values = 4 * (model.masks + model.heads) if setting.precise else 2 * model.masks
+    return values * _graph_tokens(setting)
 
 
 def _graph_tokens(setting: Setting) -> int:

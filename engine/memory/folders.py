@@ -47,6 +47,7 @@ def folder_facts(folder: Path) -> Facts:
         cell_values=2 * layers * 2 * number("num_key_value_heads", heads) * head,
         masks=2 if number("sliding_window") else 1,
         width=width,
+        heads=heads,
         inner=number("intermediate_size"),
         queries=heads * head,
         vocabulary=number("vocab_size"),

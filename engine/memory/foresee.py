@@ -62,6 +62,7 @@ def foresee(config: bytes, name: str, *, headed: bool) -> Facts:
         cell_values=layers * 2 * keys,
         masks=1,
         width=width,
+        heads=heads,
         inner=inner,
         queries=queries,
         vocabulary=told.vocab_size,

@@ -43,6 +43,9 @@ class Job:
     """Positions of a batch at which the verifier is read, at least."""
     outputs: int = 0
     """The same of the generator, which is read on every path; more where it scores."""
+    precise: bool = False
+    """Whether the generator, on a processor, sums attention in 32 bits: it scores, and no search
+    has to find the same bits. Takes a cache of 16 bits."""
     verifier_keeps: bool = True
     """Whether the verifier keeps what it has read for its next pass."""
 

@@ -28,11 +28,18 @@ class Key(msgspec.Struct, frozen=True):
     outputs: int
     cache: str
     backend: Backend
+    precise: bool = False
 
     @staticmethod
     def of(model: str, setting: Setting, backend: Backend) -> Key:
         return Key(
-            model, setting.cells, setting.sequences, setting.outputs, setting.cache.value, backend
+            model,
+            setting.cells,
+            setting.sequences,
+            setting.outputs,
+            setting.cache.value,
+            backend,
+            setting.precise,
         )
 
 

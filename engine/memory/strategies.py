@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import ceil
 
 from engine.memory.devices import Kind
-from engine.memory.estimate import WORKER, CacheType, Facts, Setting, mask_bytes, predict
+from engine.memory.estimate import WORKER, CacheType, Facts, Setting, attention_bytes, predict
 from engine.memory.options import MARKERS, Budget, Job, Option, Share, Strategy
 from engine.memory.roofline import Load, Speed, Split, Work, best
 
@@ -36,10 +36,12 @@ def generator_setting(
     on: Kind = Kind.RAM,
     cache: CacheType = CacheType.F16,
     outputs: int = 0,
+    precise: bool = False,
 ) -> Setting:
-    """How the worker opens a generator for `n` paths."""
+    """How the worker opens a generator for `n` paths, or what scores in its place."""
     # Written and forked from, and as many for drafts, which would else push out what is needed.
-    return _setting(cells, 4 * n + 2, max(n, outputs), on, cache)
+    setting = _setting(cells, 4 * n + 2, max(n, outputs), on, cache)
+    return replace(setting, precise=precise and on is Kind.RAM)
 
 
 def verifier_setting(
@@ -75,7 +77,9 @@ class Pair:
         kind = budget.device.kind
         self.apart = kind is Kind.GPU
         """Whether RAM is another memory than the device's."""
-        written = generator_setting(0, job.n, on=kind, cache=job.cache, outputs=job.outputs)
+        written = generator_setting(
+            0, job.n, on=kind, cache=job.cache, outputs=job.outputs, precise=job.precise
+        )
         verified = verifier_setting(0, job.n, on=kind, cache=job.cache, markers=job.markers)
         self.generator = _Member(generator, written, kind, job.context)
         self.verifier = verifier and _Member(verifier, verified, kind, int(job.context * _READ))
@@ -283,7 +287,7 @@ class _Member:
         cell = setting.cache.bytes(facts.cell_values)
         self.copy = self.length * cell
         """Bytes of a path's cells."""
-        self.path = self.copy + self.length * mask_bytes(facts, setting)
+        self.path = self.copy + self.length * attention_bytes(facts, setting)
         """Bytes of a path's cells in use."""
         attention = 4 * facts.queries * facts.layers
         self.load = Load(empty.weights, cell, facts.parameters, attention, setting.rows)

@@ -78,6 +78,8 @@ class LlamaModel:
         threads: compute threads; by default one is left to the rest of the machine.
         cache: how the values of the cache are stored.
         all_layers: `read` gives the states of all layers. Each pass then takes a little longer.
+        precise: attention is summed in 32 bits, where it would be in 16 on a processor. The last
+            bits of a path's logits then depend on what it is computed with. Needs a cache of f16.
 
     Raises:
         EngineError: there is no memory for it.
@@ -95,6 +97,7 @@ class LlamaModel:
         threads: int | None = None,
         cache: CacheType = "f16",
         all_layers: bool = False,
+        precise: bool = False,
     ) -> None:
         self.name = weights.name
         self.vocabulary = weights.vocabulary
@@ -111,6 +114,8 @@ class LlamaModel:
         self._outputs = max(outputs, self.max_paths + 2)  # llama.cpp takes no fewer
         self._batch_size = max(batch, self._outputs)
         self._params = self._context_params(capacity, threads, _TYPES[cache])
+        if precise:
+            self._params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
         self.width = weights.width
         self.depth = weights.depth
         self.layers = weights.depth if all_layers else 1

@@ -286,8 +286,14 @@ def _places(planned: Planned, ask: Ask) -> dict[Role, _Place]:
         prediction = predict(facts, setting, gpu=kind is not Kind.RAM)
         return _Place(path, layers, device.native, setting, prediction, device)
 
-    outputs = ask.job.outputs
-    setting = generator_setting(option.generator.cells, n, on=kind, cache=cache, outputs=outputs)
+    setting = generator_setting(
+        option.generator.cells,
+        n,
+        on=kind,
+        cache=cache,
+        outputs=ask.job.outputs,
+        precise=ask.job.precise,
+    )
     places: dict[Role, _Place] = {
         "generator": replace(
             place(ask.generator, planned.generator, option.generator, setting),
@@ -351,6 +357,7 @@ def _open(
         stop=stop,
         cache=setting.cache.value,
         all_layers=place.all_layers,
+        precise=setting.precise,
     )
 
 

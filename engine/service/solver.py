@@ -68,7 +68,7 @@ class Solver:
         try:
             if scoring.stop.is_set:
                 raise Interrupted
-            job = Job(1, 1, request.context or SCORE_CONTEXT, outputs=judge.markers)
+            job = Job(1, 1, request.context or SCORE_CONTEXT, outputs=judge.markers, precise=True)
             ask = Ask(judge.path, None, job)
             score(scoring, judge, self._pool.open(ask, scoring.stop, *_listeners(scoring)))
         except Interrupted:

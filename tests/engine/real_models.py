@@ -21,6 +21,7 @@ def opened(
     batch: int = 512,
     stop: StopSignal | None = None,
     cache: CacheType = "f16",
+    precise: bool = False,
 ) -> Iterator[LlamaModel]:
     """A cache with one thread, since other work may run on the same machine."""
     model = LlamaModel(
@@ -32,6 +33,7 @@ def opened(
         batch=batch,
         threads=1,
         cache=cache,
+        precise=precise,
     )
     try:
         yield model

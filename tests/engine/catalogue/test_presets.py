@@ -26,6 +26,7 @@ SHAPES = {
         cell_values=32 * 8 * 128 * 2,
         masks=1,
         width=4096,
+        heads=32,
         inner=14336,
         queries=4096,
         vocabulary=128256,

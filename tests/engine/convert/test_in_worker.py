@@ -22,6 +22,7 @@ from engine.protocol import (
 from engine.verify.heads import head_beside
 from tests.engine.convert.converting import Bodies
 from tests.engine.convert.test_parity import PROBLEM, STEPS, TOLERANCE
+from tests.engine.verify.on_llama import verifier as opened
 
 if TYPE_CHECKING:
     from tests.engine.checkpoints import Family
@@ -50,6 +51,20 @@ async def test_a_verifier_with_a_head_scores_and_guides_in_one_worker(
     assert isinstance(events[-1], RunFinished)
     assert any(isinstance(event, Answered) for event in events)
     assert any(isinstance(event, StepScored) for event in events)
+
+
+async def test_a_solution_alone_is_scored_with_attention_in_32_bits(body: Bodies) -> None:
+    path = body("trl")
+    async with LocalEngine() as engine:
+        request = ScoreRequest(problem=PROBLEM, steps=STEPS, verifier=str(path))
+        (scored,) = [e async for e in engine.score(request) if isinstance(e, StepScored)]
+    found: list[tuple[float, ...]] = []
+    for precise in (True, False):
+        with opened(path, PROBLEM, precise=precise) as prm:
+            (judged,) = prm.score([(prm.root, STEPS)])
+            found.append(judged.scores_since(prm.root))
+    assert scored.scores == pytest.approx(found[0], abs=1e-6)
+    assert scored.scores != pytest.approx(found[1], abs=1e-5)
 
 
 async def test_a_body_without_its_head_is_refused_before_it_is_loaded(

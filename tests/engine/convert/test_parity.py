@@ -27,6 +27,7 @@ WRONG = ("He buys 7 more, so he has 12 + 7 = 20 apples.", "The answer is: \\boxe
 Checkpoints = Callable[["Family"], Path]
 
 
+@pytest.mark.parametrize("precise", [False, True], ids=["searching", "scoring"])
 @pytest.mark.parametrize(
     "family",
     [
@@ -40,12 +41,12 @@ Checkpoints = Callable[["Family"], Path]
     ],
 )
 def test_scores_of_a_tree_grown_step_by_step_are_those_of_the_checkpoint(
-    family: Family, body: Bodies, checkpoint: Checkpoints
+    family: Family, precise: bool, body: Bodies, checkpoint: Checkpoints
 ) -> None:
     from tests.engine.checkpoints import whole_path_scores
 
     paths = (STEPS, (STEPS[0], *WRONG))
-    with verifier(body(family), PROBLEM) as prm:
+    with verifier(body(family), PROBLEM, precise=precise) as prm:
         found = grown(prm, paths)
         assert prm.fed_tokens == prm.unique_tokens()
     for path, scores in zip(paths, found, strict=True):

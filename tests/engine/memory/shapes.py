@@ -23,6 +23,7 @@ def qwen(name: str, size: int, parameters: int, width: int, heads: int, cached: 
         cell_values=28 * cached * 128 * 2,
         masks=1,
         width=width,
+        heads=heads,
         inner=width * 35 // 6,
         queries=heads * 128,
         vocabulary=151936,

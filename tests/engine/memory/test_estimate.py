@@ -55,6 +55,11 @@ def test_a_graph_of_few_rows_holds_no_more_logits_than_rows(smollm2: Facts) -> N
     assert predict(smollm2, setting).outputs == 64 * 49152 * 4
 
 
+def test_attention_in_32_bits_takes_a_value_for_each_head_token_and_cell(smollm2: Facts) -> None:
+    setting = Setting(8192, 6, 64, rows=56, precise=True)
+    assert predict(smollm2, setting).compute == pytest.approx(19.50 * MIB, abs=MIB)
+
+
 def test_what_was_measured_beyond_the_prediction_is_added_to_the_next(smollm2: Facts) -> None:
     setting = Setting(2048, 18, 64)
     learnt = replace(smollm2, surplus=7 * MIB)

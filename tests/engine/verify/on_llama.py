@@ -15,13 +15,13 @@ from tests.engine.real_models import opened
 
 
 @contextmanager
-def verifier(path: Path, problem: str) -> Iterator[Prm]:
-    """The verifier in a file, which says its format."""
+def verifier(path: Path, problem: str, *, precise: bool = False) -> Iterator[Prm]:
+    """The verifier in a file, which says its format; `precise` as `sapwood score` opens it."""
     weights = LlamaWeights(path)
     format = catalogue.load().format(weights.header.text("sapwood.prm.format"))
     head = head_of(path) if format.head else None
     try:
-        with opened(weights, capacity=1024, outputs=64) as model:
+        with opened(weights, capacity=1024, outputs=64, precise=precise) as model:
             yield Prm(model, bind(format, weights.vocabulary, weights.template, head), problem)
     finally:
         weights.close()
