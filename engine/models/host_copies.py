@@ -38,6 +38,10 @@ class HostCopies(Generic[K]):
         """Where in its path a copy starts; None if there is none."""
         return self._starts[key] if key in self._copies else None
 
+    def length(self, key: K) -> int:
+        """Tokens of a copy; none if there is none."""
+        return self._copies[key].length if key in self._copies else 0
+
     def kept(self) -> list[K]:
         return list(self._copies)
 
@@ -61,11 +65,8 @@ class HostCopies(Generic[K]):
             self._bytes += saved.bytes
 
     def bring_back(self, key: K, path: int) -> int:
-        """Append a copy to a path that ends where it starts; returns its tokens: none if it had to
-        go for another meanwhile."""
-        saved = self._copies.get(key)
-        if saved is None:
-            return 0
+        """Append a copy to a path that ends where it starts; returns its tokens."""
+        saved = self._copies[key]
         begin = self._clock()
         self._model.restore(path, saved)
         self._moved(saved, begin)

@@ -107,9 +107,17 @@ class KvTree:
             path = self._free.pop()
         if base is not None and base in self._resident:
             self.model.fork(self._resident[base], path)
-            if copied is not None and self.copies is not None:
-                self.restored_tokens += self.copies.bring_back(copied, path)
+            if copied is not None:
+                self._bring_back(copied, path)
         return path, stem.tail(self.model.length(path))
+
+    def _bring_back(self, copied: Stem, path: int) -> None:
+        """Restore a copy, unless it made way for another meanwhile, or room was made before that
+        which is copied had to leave for it."""
+        assert self.copies is not None
+        length = self.copies.length(copied)
+        if length and self.make_room(length, evict=False):
+            self.restored_tokens += self.copies.bring_back(copied, path)
 
     def _copied(self, stem: Stem) -> Stem | None:
         """The stem whose copy in host memory leads further than any that is resident.

@@ -164,6 +164,28 @@ def test_a_copy_that_has_to_go_for_another_is_computed_instead(model: LlamaModel
     assert np.array_equal(append(model, path, tokens), before)
 
 
+def test_a_copy_that_does_not_fit_is_computed_once_there_is_room(model: LlamaModel) -> None:
+    tree = KvTree(model, HostCopies(model, 1 << 20))
+    root = Stem(None, range(10, 20))
+    first, second = Stem(root, [1] * 100), Stem(root, [2] * 200)
+    fill(tree, root)
+    fill(tree, first)
+    assert tree.make_room(200)
+    claimed = tree.claim(second)
+    assert claimed is not None
+    append(model, *claimed)
+    again = tree.claim(first)
+    assert again is not None
+    assert again[1] == [1] * 100
+    assert tree.restored_tokens == 0
+    tree.drop(again[0])
+    tree.drop(claimed[0])
+    there = tree.claim(first)
+    assert there is not None
+    assert there[1] == []
+    assert tree.restored_tokens == 100
+
+
 def test_a_tree_needs_two_paths(seedling_generator: LlamaWeights) -> None:
     with opened(seedling_generator, capacity=256, paths=1) as model, pytest.raises(ValueError):  # noqa: PT011
         KvTree(model)
