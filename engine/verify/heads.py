@@ -17,6 +17,7 @@ from engine.checkpoints.folder import Checkpoint, open_checkpoint, open_files
 from engine.checkpoints.tensors import StoredTensor, values
 from engine.errors import EngineError
 from engine.models.gguf import read_header
+from engine.models.linear import linear
 from engine.protocol.events import Trouble
 
 DIGEST_KEY = "sapwood.prm.head"
@@ -77,7 +78,7 @@ class Head:
         """Scores from 0 to 1, shape (rows,), of hidden states of shape (rows, width)."""
         last = len(self.layers) - 1
         for index, (weight, bias) in enumerate(self.layers):
-            hidden = hidden @ weight.T
+            hidden = linear(hidden, weight)
             if bias is not None:
                 hidden = hidden + bias
             if index < last:

@@ -57,9 +57,15 @@ def test_too_few_problems_are_refused() -> None:
 
 
 def collect(out: Path, count: int, seed: int = 0) -> list[int]:
-    name = str(seedling.generator_path())
+    draft, target = str(seedling.generator_path()), str(seedling.target_path())
     stories = probing.stories(count)
-    return list(probing.collect(name, name, stories, out, SIZES, temperature=1.0, seed=seed))
+    return list(probing.collect(draft, target, stories, out, SIZES, temperature=1.0, seed=seed))
+
+
+def test_a_model_does_not_draft_for_itself(tmp_path: Path) -> None:
+    name = str(seedling.generator_path())
+    with pytest.raises(EngineError, match="is the generator itself"):
+        next(probing.collect(name, name, ["?"], tmp_path, SIZES, temperature=1.0, seed=0))
 
 
 def test_collecting_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
