@@ -20,7 +20,8 @@ from app.outcome import code_for, told_with_force
 from app.problems import Problem, read_problems
 from app.progress import Progress, progress_for
 from app.render import Quiet
-from app.results import Result, ResultFile, Results, StandardOutput
+from app.result_file import ResultFile, Results, StandardOutput
+from app.results import Result
 from app.run_view import RunView
 from engine.client import LocalEngine
 from engine.protocol import Drafting, RunFailed, SolveRequest, Stop, Trouble
@@ -42,9 +43,10 @@ def solve_file(
         CommandError: a file cannot be used.
     """
     problems = read_problems(problems_path)
-    results = StandardOutput()
+    results: Results[Result] = StandardOutput()
     if out:
-        results = ResultFile(out, problems, settings_of(template), default=_DEFAULT)
+        settings = settings_of(template)
+        results = ResultFile(out, Result, problems, settings, default=_DEFAULT)
     todo = [problem for problem in problems if problem.id not in results.done]
     if (skipped := len(problems) - len(todo)) and not quiet:
         output.narrate(f"{skipped} of {len(problems)} problems are done already")
@@ -67,7 +69,7 @@ def solve_file(
     return ExitCode.STOPPED if late and code is ExitCode.OK else code
 
 
-def _summarise(problems: Sequence[Problem], results: Results, *, to_stdout: bool) -> None:
+def _summarise(problems: Sequence[Problem], results: Results[Result], *, to_stdout: bool) -> None:
     done = (results.done.get(problem.id) for problem in problems)
     verdicts = [result.correct for result in done if result and result.correct is not None]
     if not verdicts:
@@ -101,7 +103,11 @@ class _Batch:
     """The problems of one call."""
 
     def __init__(
-        self, template: SolveRequest, results: Results, progress: Progress, at_once: int
+        self,
+        template: SolveRequest,
+        results: Results[Result],
+        progress: Progress,
+        at_once: int,
     ) -> None:
         self._template = template
         self._results = results

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
@@ -19,9 +18,19 @@ from app.exit_codes import ExitCode
 from app.interrupts import interrupts
 from app.outcome import code_for, told
 from app.printable import one_line, printable
-from app.solutions import Row, Solution, read_done, read_solutions
+from app.result_file import ResultFile, Results, StandardOutput
+from app.solutions import ScoreRow, Solution, read_solutions
 from engine.client import LocalEngine
-from engine.protocol import Phase, RunFailed, RunFinished, ScoreRequest, StepScored, Stop, Trouble
+from engine.protocol import (
+    Phase,
+    RunFailed,
+    RunFinished,
+    ScoreRequest,
+    StepScored,
+    Stop,
+    Trouble,
+    Warned,
+)
 
 _WIDTH = 100
 """Columns where the output is no terminal."""
@@ -42,6 +51,15 @@ class _Scored:
 
     scores: tuple[float, ...] | None = None
     failed: RunFailed | None = None
+    loaded: bool = True
+    """Whether it came as far as the verifier's being loaded."""
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the cause is not the solution but the verifier, or an option, which all share."""
+        return self.failed is not None and (
+            self.failed.trouble is not Trouble.USAGE or not self.loaded
+        )
 
 
 def score_one(
@@ -82,34 +100,19 @@ def score_file(path: Path, out: Path | None, settings: Settings) -> ExitCode:
         CommandError: a file cannot be used, or the verifier cannot.
     """
     solutions, wrong = read_solutions(path)
-    done = read_done(out) if out else set()
-    todo = [solution for solution in solutions if solution.id not in done]
+    results: Results[ScoreRow] = StandardOutput()
+    if out:
+        wanted = {"verifier": settings.verifier, "prm_format": settings.prm_format}
+        results = ResultFile(out, ScoreRow, solutions, wanted, default={})
+    todo = [solution for solution in solutions if solution.id not in results.done]
     for mistake in wrong:
         output.narrate(f"{one_line(str(path))}, {mistake}: passed over")
     if skipped := len(solutions) - len(todo):
         output.narrate(f"{skipped} of {len(solutions)} solutions are scored already")
-    if out is None:
-        code = asyncio.run(_File(settings, None).run(todo))
-    else:
-        with _opened(out) as file:
-            code = asyncio.run(_File(settings, file).run(todo))
+    code = asyncio.run(_File(settings, results, told=out is not None).run(todo))
     if code is ExitCode.STOPPED:
         output.narrate("To go on, run the same command again." if out else "Stopped.")
     return code or (ExitCode.USAGE if wrong else ExitCode.OK)
-
-
-def _opened(out: Path) -> BinaryIO:
-    try:
-        file = out.open("a+b", buffering=0)
-        if file.tell():
-            file.seek(-1, 2)
-            if file.read() != b"\n":  # a line torn by a power cut stays by itself
-                file.write(b"\n")
-    except OSError as error:
-        raise CommandError(
-            ExitCode.STORAGE, f"{out} cannot be written ({error.strerror}). Check the path."
-        ) from error
-    return file
 
 
 def _table(pairs: Sequence[tuple[str, float]]) -> list[str]:
@@ -133,12 +136,11 @@ class _Scorer:
 
     def __init__(self, settings: Settings) -> None:
         self.engine = LocalEngine()
-        self.stopping = False
         self._settings = settings
         self._named = ""
+        self._warned: set[str] = set()
 
     def stop(self) -> None:
-        self.stopping = True
         output.narrate("Stopping. Ctrl-C again leaves at once.")
         self.engine.cancel()
 
@@ -152,27 +154,38 @@ class _Scorer:
             context=settings.context,
         )
         scores: tuple[float, ...] | None = None
+        loaded = False
         async with aclosing(self.engine.score(request)) as events:
             async for event in events:
+                loaded = loaded or isinstance(event, Phase)
                 match event:
                     case Phase(model=model, note=note) if model != self._named:
                         self._named = model
                         output.narrate(one_line(f"loading {model}{note and f' ({note})'}"))
+                    case Warned(message=message) if message not in self._warned:
+                        self._warned.add(message)
+                        output.narrate(one_line(f"warning: {message}"))
                     case StepScored():
                         scores = event.scores
                     case RunFailed():
-                        return _Scored(failed=event)
+                        return _Scored(failed=event, loaded=loaded)
                     case RunFinished(stop=Stop.COMPLETE):
                         return _Scored(scores)
         return _Scored()
 
 
 class _File:
-    """The solutions of one call, one after another."""
+    """The solutions of one call, one after another.
 
-    def __init__(self, settings: Settings, file: BinaryIO | None) -> None:
+    Args:
+        told: whether it is told how each came out, though that goes to a terminal itself.
+    """
+
+    def __init__(self, settings: Settings, results: Results[ScoreRow], *, told: bool) -> None:
         self._scorer = _Scorer(settings)
-        self._file = file
+        self._settings = settings
+        self._results = results
+        self._told = told or not sys.stdout.isatty()
 
     async def run(self, todo: Sequence[Solution]) -> ExitCode:
         """Score them, up to where the user or a failure they all share stops it."""
@@ -185,36 +198,32 @@ class _File:
         for count, solution in enumerate(todo, 1):
             found = await self._scorer.score(solution.problem, solution.steps)
             failed = found.failed
-            if failed is not None and failed.trouble is not Trouble.USAGE:
+            if failed is not None and found.hopeless:
                 raise CommandError(code_for(failed), told(failed))
+            if failed is None and found.scores is None:
+                return ExitCode.STOPPED
             if failed is not None:
                 code = ExitCode.USAGE
-                self._write(Row(id=solution.id, error=told(failed)))
-            elif found.scores is not None:
-                self._write(Row(solution.id, solution.steps, found.scores))
-            else:
-                return ExitCode.STOPPED
-            self._tell(count, len(todo), solution, found)
+            self._results.append(self._row(solution, found))
+            if self._told:
+                _tell(count, len(todo), solution, found)
         return code
 
-    def _write(self, row: Row) -> None:
-        line = msgspec.json.encode(row) + b"\n"
-        if self._file is None:
-            output.data(line)
-            return
-        try:
-            self._file.write(line)
-        except OSError as error:
-            raise CommandError(
-                ExitCode.STORAGE,
-                f"The scores could not be written ({error.strerror}). What is written stays.",
-            ) from error
+    def _row(self, solution: Solution, found: _Scored) -> ScoreRow:
+        return ScoreRow(
+            id=solution.id,
+            problem=solution.problem,
+            steps=solution.steps,
+            scores=found.scores or (),
+            error=told(found.failed) if found.failed else None,
+            verifier=self._settings.verifier,
+            prm_format=self._settings.prm_format,
+        )
 
-    def _tell(self, count: int, total: int, solution: Solution, found: _Scored) -> None:
-        if self._file is None and sys.stdout.isatty():
-            return
-        if found.failed is not None:
-            what = f"failed: {told(found.failed)}"
-        else:
-            what = f"lowest {min(found.scores or (0.0,)):.3f}"
-        output.narrate(one_line(f"{count}/{total} {solution.id}: {what}"))
+
+def _tell(count: int, total: int, solution: Solution, found: _Scored) -> None:
+    if found.failed is not None:
+        what = f"failed: {told(found.failed)}"
+    else:
+        what = f"lowest {min(found.scores or (0.0,)):.3f}"
+    output.narrate(one_line(f"{count}/{total} {solution.id}: {what}"))

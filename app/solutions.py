@@ -1,12 +1,15 @@
-"""Reading a file of solutions, one JSON object a line, and what was scored of it before."""
+"""Reading a file of solutions, one JSON object a line, and what is written of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
+from app.errors import CommandError
+from app.exit_codes import ExitCode
 from app.json_lines import read_json_lines
 from engine.protocol import split_steps
 
@@ -21,13 +24,33 @@ class Solution:
     steps: tuple[str, ...]
 
 
-class Row(msgspec.Struct, omit_defaults=True):
-    """What is written of one solution."""
+class ScoreRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What became of one solution."""
+
+    command: ClassVar[str] = "sapwood score"
 
     id: str | int
-    steps: tuple[str, ...] = ()
-    scores: tuple[float, ...] = ()
-    error: str | None = None
+    problem: str
+    steps: tuple[str, ...]
+    scores: tuple[float, ...]
+    """One a step; none where it could not be scored."""
+    error: str | None
+    """Why there are no scores; such a solution is tried again next time."""
+    verifier: str
+    """Catalogue id or path, as it was given."""
+    prm_format: str | None
+    """What `--prm-format` said."""
+
+    @property
+    def settings(self) -> dict[str, str | None]:
+        """What the scores depend on. Not --context: with too short a one there are none."""
+        return {"verifier": self.verifier, "prm_format": self.prm_format}
+
+    def difference(self, solution: Solution) -> str:
+        """What the solution of the same id has otherwise; empty where it is the same."""
+        if self.problem != solution.problem:
+            return "problem"
+        return "" if self.steps == solution.steps else "solution"
 
 
 class _Line(msgspec.Struct):
@@ -42,26 +65,12 @@ def read_solutions(path: Path) -> tuple[list[Solution], list[str]]:
     """The solutions of a file, and what is wrong with each of the other lines.
 
     Raises:
-        CommandError: it cannot be read.
+        CommandError: it cannot be read, or is empty.
     """
-    return read_json_lines(path, _solution)
-
-
-def read_done(out: Path) -> set[str | int]:
-    """Ids of the solutions that a file has scores of."""
-    try:
-        lines = out.read_bytes().splitlines()
-    except OSError:
-        return set()
-    done: set[str | int] = set()
-    for line in lines:
-        try:
-            row = msgspec.json.decode(line, type=Row)
-        except msgspec.DecodeError:
-            continue  # torn by a power cut
-        if row.error is None:
-            done.add(row.id)
-    return done
+    solutions, wrong = read_json_lines(path, _solution)
+    if not solutions and not wrong:
+        raise CommandError(ExitCode.USAGE, f"{path} has no solutions in it.")
+    return solutions, wrong
 
 
 def _solution(line: bytes, number: int) -> Solution:

@@ -83,26 +83,12 @@ def test_a_file_is_scored_line_by_line_and_wrong_lines_are_named(
     right, wrong = rows(out.read_text())
     assert (right["id"], wrong["id"]) == (1, "w")
     assert wrong["steps"] == WRONG.split("\n\n")
+    assert wrong["problem"] == PROBLEM
+    assert wrong["verifier"] == "seedling"
     assert isinstance(right["scores"], list)
     assert isinstance(wrong["scores"], list)
     assert min(wrong["scores"]) < 0.1 < 0.5 < min(right["scores"])
     assert "2/2 w: lowest 0.0" in ran.err
-
-
-def test_a_file_goes_on_where_it_stopped(sapwood: Sapwood, tmp_path: Path) -> None:
-    path, out = tmp_path / "solutions.jsonl", tmp_path / "scores.jsonl"
-    path.write_text(
-        line(id="a", problem=PROBLEM, solution=RIGHT)
-        + line(id="b", problem=PROBLEM, solution=WRONG)
-    )
-    out.write_text(line(id="a", steps=["x"], scores=[0.5]) + '{"id": "b", "sco')
-    ran = sapwood("score", "--file", str(path), "--out", str(out))
-    assert ran.code == 0
-    assert "1 of 2 solutions are scored already" in ran.err
-    *kept, torn, added = out.read_text().splitlines()
-    assert kept == [line(id="a", steps=["x"], scores=[0.5]).strip()]
-    assert torn == '{"id": "b", "sco'
-    assert json.loads(added)["id"] == "b"
 
 
 def test_a_solution_too_long_is_an_error_of_its_line_alone(
