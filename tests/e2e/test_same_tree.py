@@ -15,8 +15,8 @@ from engine.protocol import BeamsSelected, RunFinished, StepFinished, StepScored
 from tests.e2e.conftest import STORY, Sapwood
 
 BEAM = ("solve", "--seed", "7", STORY)
-SMOLLM2 = ("solve", "--generator", "smollm2-135m-instruct", "--n", "3", "--max-steps", "4",
-           "--step-tokens", "40", "--seed", "7", STORY)  # fmt: skip
+SMOLLM2 = ("solve", "--generator", "smollm2-135m-instruct", "--n", "3", "--max-steps", "3",
+           "--step-tokens", "24", "--seed", "7", STORY)  # fmt: skip
 
 
 def tree(log: Path) -> dict:

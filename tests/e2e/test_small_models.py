@@ -11,7 +11,7 @@ from engine.client import read_run
 from engine.protocol import RunFinished, StepFinished
 from tests.e2e.conftest import STORY, Sapwood
 
-SHORT = ("--max-steps", "3", "--step-tokens", "30", "--context", "512")
+SHORT = ("--max-steps", "3", "--step-tokens", "16", "--context", "512")
 
 
 @pytest.fixture(params=["SmolLM2-135M-Instruct", "Gemma 3 270M"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -40,18 +40,23 @@ def weights(request: pytest.FixtureRequest) -> LlamaWeights:
 
 def alone(model: LlamaModel, tokens: list[int]) -> np.ndarray:
     """The last logits of a path that is fed token by token."""
-    rows = [model.forward([Span((0,), [token])]).copy() for token in tokens]
+    last = fed(model, [0], tokens)
     model.drop(0)
-    return rows[-1][0]
+    return last[0]
+
+
+def fed(model: LlamaModel, paths: Sequence[int], tokens: list[int]) -> np.ndarray:
+    """The last logits of paths that are fed side by side, token by token."""
+    for token in tokens[:-1]:
+        model.forward([Span((path,), [token], ()) for path in paths])
+    return model.forward([Span((path,), tokens[-1:]) for path in paths]).copy()
 
 
 def test_a_single_row_gives_the_logits_it_gives_in_company(weights: LlamaWeights) -> None:
     with opened(weights, 512, 6) as model:
         tokens = model.vocabulary.tokenize(TEXT)
         expected = alone(model, tokens)
-        rows = np.empty((3, 0))
-        for token in tokens:
-            rows = model.forward([Span((0,), [token]), Span((1,), [token]), Span((2,), [token])])
+        rows = fed(model, range(3), tokens)
         assert np.array_equal(rows[0], expected)
         assert np.array_equal(rows[0], rows[2])
 
@@ -64,7 +69,7 @@ def test_a_row_that_starts_a_batch_of_its_own_is_no_exception(weights: LlamaWeig
 
 
 def test_cells_freed_in_between_do_not_matter(weights: LlamaWeights) -> None:
-    with opened(weights, 512, 6) as model:
+    with opened(weights, 256, 6) as model:
         tokens = model.vocabulary.tokenize(TEXT)
         expected = alone(model, tokens)
         model.reset()
@@ -74,8 +79,7 @@ def test_cells_freed_in_between_do_not_matter(weights: LlamaWeights) -> None:
         model.drop(1)
         while model.used + 40 < model.capacity:  # until what was dropped has to be reused
             model.forward([Span((2,), tokens[:30], ())])
-        rows = [model.forward([Span((0,), [token])]).copy() for token in tokens[half:]]
-        assert np.array_equal(rows[-1][0], expected)
+        assert np.array_equal(fed(model, [0], tokens[half:])[0], expected)
 
 
 def test_dropped_cells_make_room_for_a_row_of_company(weights: LlamaWeights) -> None:
@@ -85,8 +89,7 @@ def test_dropped_cells_make_room_for_a_row_of_company(weights: LlamaWeights) -> 
         model.reset()
         model.forward([Span((1,), tokens[:1] * (model.capacity - len(tokens)), ())])
         model.drop(1)
-        rows = [model.forward([Span((0,), [token])]).copy() for token in tokens]
-        assert np.array_equal(rows[-1][0], expected)
+        assert np.array_equal(fed(model, [0], tokens)[0], expected)
 
 
 def test_a_saved_path_goes_on_as_it_would_have(weights: LlamaWeights) -> None:
@@ -124,9 +127,7 @@ def test_paths_side_by_side_come_out_as_they_do_alone(weights: LlamaWeights) -> 
         tokens = model.vocabulary.tokenize(TEXT)[:12]
         expected = alone(model, tokens)
         for count in (2, 3, 4, 5, 8, 11, 16):
-            rows = np.empty((count, 0))
-            for token in tokens:
-                rows = model.forward([Span((path,), [token]) for path in range(count)]).copy()
+            rows = fed(model, range(count), tokens)
             for path in range(count):
                 model.drop(path)
             assert all(np.array_equal(row, expected) for row in rows), count
