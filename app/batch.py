@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from app.follow import follow
 from app.interrupts import interrupts
 from app.logs import log_folder, new_log
 from app.outcome import code_for, told_with_force
+from app.printable import one_line
 from app.problems import Problem, read_problems
 from app.progress import Progress, progress_for
 from app.render import Quiet
@@ -24,7 +26,7 @@ from app.result_file import ResultFile, Results, StandardOutput
 from app.results import Result
 from app.run_view import RunView
 from engine.client import LocalEngine
-from engine.protocol import Drafting, RunFailed, SolveRequest, Stop, Trouble
+from engine.protocol import Drafting, RunFailed, SolveRequest, Stop, Trouble, Warned
 
 _FREE_TO_CHANGE = {"problem", "expected", "budget", "force", "log", "resume", "time_limit"}
 
@@ -120,6 +122,7 @@ class _Batch:
         """Whether no further problem is begun."""
         self._code = ExitCode.OK
         self._before: RunFailed | None = None
+        self._warned: set[str] = set()
 
     async def run(self, todo: Sequence[Problem]) -> ExitCode:
         """Solve the problems, up to where the user or a failure they all share stops it."""
@@ -150,6 +153,7 @@ class _Batch:
                 _result(problem, view), settings=settings_of(self._template)
             )
             self._results.append(result)
+            self._warn(view.warnings)
             self._progress.done(result)
             if view.failed is not None:
                 self._code = self._code or code_for(view.failed)
@@ -157,6 +161,14 @@ class _Batch:
                     self._over = True
                     self._progress.say("Stopping: the other problems would fail the same way.")
             self._before = view.failed
+
+    def _warn(self, warnings: Sequence[Warned]) -> None:
+        """Tell what was not told of a problem before, if with other figures."""
+        for warned in warnings:
+            words = re.sub(r"\d+", "", warned.message)
+            if words not in self._warned:
+                self._warned.add(words)
+                self._progress.say(one_line(f"warning: {warned.message}"))
 
     async def _solve(self, problem: Problem) -> RunView:
         request = msgspec.structs.replace(

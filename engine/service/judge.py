@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine import catalogue
+from engine.memory.learnt import header_of
 from engine.memory.options import HEAD_MARKERS, MARKERS
 from engine.models.base import TokenModel
 from engine.models.chat import ChatTemplate
+from engine.protocol.events import Warned
 from engine.verify.formats import BoundFormat, PrmFormat, bind
 from engine.verify.heads import Head, head_of
 
@@ -20,6 +22,8 @@ class Judge:
     path: Path
     format: PrmFormat
     head: Head | None
+    warning: Warned | None = None
+    """What the user should know of it."""
 
     @property
     def markers(self) -> int:
@@ -42,4 +46,18 @@ def find_judge(name: str, format: str | None) -> Judge:
         EngineError: the name or format is unknown, or a file of it cannot be used.
     """
     path, found = catalogue.verifier_file(name, format)
-    return Judge(path, found, head_of(path) if found.head else None)
+    warning = _other_format(path, found) if format else None
+    return Judge(path, found, head_of(path) if found.head else None, warning)
+
+
+def _other_format(path: Path, asked: PrmFormat) -> Warned | None:
+    """A warning where a file says itself that it is of another format than the one asked for."""
+    says = header_of(path).text("sapwood.prm.format") if path.is_file() else ""
+    if not says or says == asked.name:
+        return None
+    return Warned(
+        code="format",
+        message=f"{path.name} says that it is of the format '{says}', and is read as one of the "
+        f"format '{asked.name}', as was asked for: its scores may mean nothing. Leave out "
+        "--prm-format to go by what the file says.",
+    )

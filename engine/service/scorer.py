@@ -21,7 +21,13 @@ def score(scoring: Scoring, judge: Judge, models: Opened) -> None:
     """
     request = scoring.request
     verifier = models.generator
-    prm = Prm(verifier, judge.bound(verifier, models.template), request.problem.strip())
+    planned = models.planned
+    prm = Prm(
+        verifier,
+        judge.bound(verifier, models.template),
+        request.problem.strip(),
+        all_memory=planned.option.job.context < planned.plan.job.context,
+    )
     (judged,) = prm.score([(prm.root, request.steps)])
     scoring.emit(StepScored(lineage=(), scores=judged.scores_since(prm.root)))
     counters = Counters(

@@ -64,6 +64,8 @@ class Solver:
         scoring.check()
         request = scoring.request
         judge = find_judge(request.verifier, request.prm_format)
+        if judge.warning is not None:
+            scoring.emit(judge.warning)
         yield from self._turn(scoring.stop, lambda: not self._in_use)
         try:
             if scoring.stop.is_set:
@@ -87,6 +89,8 @@ class Solver:
         request = run.request
         policy = _policy(request)
         judge = _judge(request) if policy.guided else None
+        if judge is not None and judge.warning is not None:
+            run.emit(judge.warning)
         reranking = self._reranking(run)
         ask = _ask(request, judge)
         yield from self._turn(run.stop, lambda: self._free_for(ask))

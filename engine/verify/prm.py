@@ -83,6 +83,7 @@ class Prm:
         whole_paths: keep nothing in the cache and share nothing: each path is read from its
             beginning whenever it is scored, as by a verifier without one.
         cache: the model's cache, if other searches use it too.
+        all_memory: whether there is no memory for a larger cache.
     """
 
     def __init__(
@@ -93,11 +94,13 @@ class Prm:
         *,
         whole_paths: bool = False,
         cache: KvTree | None = None,
+        all_memory: bool = False,
     ) -> None:
         self.model = model
         self._format = format
         self._problem = problem
         self._whole_paths = whole_paths
+        self._all_memory = all_memory
         self._tree = cache or KvTree(model)
         opening = Stem(None, tuple(format.opening(problem)))
         self.root = Judged(None, (), opening, opening, users=1)
@@ -242,11 +245,26 @@ class Prm:
             left = left[len(leaves) :]
 
     def _too_long(self, goal: _Goal) -> EngineError:
+        length, trained = goal.end.end, self.model.trained_context
+        if trained and length > trained:  # no cache was ever made larger than that
+            return EngineError(
+                Trouble.USAGE,
+                f"A solution of {length:,} tokens is too long for the verifier, which reads no "
+                f"more than {trained:,} tokens.",
+                "Use shorter solutions, or another verifier.",
+            )
+        message = (
+            f"A solution of {length:,} tokens is longer than the verifier's cache of "
+            f"{self.model.capacity:,}"
+        )
+        if self._all_memory:
+            return EngineError(
+                Trouble.USAGE,
+                f"{message}, and there is no memory for a larger one.",
+                "Free some memory, or use shorter solutions.",
+            )
         return EngineError(
-            Trouble.USAGE,
-            f"A solution of {goal.end.end:,} tokens is longer than the verifier's cache "
-            f"of {self.model.capacity:,}.",
-            "Use a larger --context, or shorter solutions.",
+            Trouble.USAGE, f"{message}.", "Use a larger --context, or shorter solutions."
         )
 
     def _compute_opening(self) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from app.results import Result
-from engine.protocol import Stop, Trouble
+from engine.protocol import AnyEvent, Stop, Trouble, Warned
 from tests.app.conftest import Sapwood
 from tests.app.streams import (
     answered,
@@ -86,6 +86,17 @@ def test_side_by_side_needs_a_file(sapwood: Sapwood) -> None:
     ran = sapwood("solve", "one", "--at-once", "2")
     assert ran.code == 2
     assert "--at-once is for the problems of --file" in ran.err
+
+
+def test_a_warning_is_told_once_for_all_problems(sapwood: Sapwood, problems: Path) -> None:
+    def warned(figure: int) -> list[AnyEvent]:
+        warning = Warned(code="memory", message=f"It takes {figure} MiB.")
+        return numbered([*beginning(), warning, answered("8", correct=True), finished()])
+
+    ran = sapwood("solve", "--file", str(problems), scripts=[warned(1), warned(2), RIGHT])
+    assert [line for line in ran.err.splitlines() if "warning" in line] == [
+        "warning: It takes 1 MiB."
+    ]
 
 
 def test_without_out_the_results_are_the_output(sapwood: Sapwood, problems: Path) -> None:

@@ -102,7 +102,7 @@ def test_a_solution_too_long_is_an_error_of_its_line_alone(
     ran = sapwood("score", "--file", str(path), "--context", "256")
     assert ran.code == 2
     long, short = rows(ran.out)
-    assert "longer than the verifier's cache" in str(long["error"])
+    assert "reads no more than 1,024 tokens" in str(long["error"])
     assert len(short["scores"]) == 3  # type: ignore[arg-type]
 
 

@@ -177,8 +177,21 @@ def test_steps_that_become_equal_in_the_format_are_both_scored(model: LlamaModel
 def test_a_solution_longer_than_the_cache_is_told(seedling_verifier: LlamaWeights) -> None:
     with opened(seedling_verifier, capacity=256, paths=4, outputs=64) as small:
         verifier = prm(small)
-        with pytest.raises(EngineError, match="longer than the verifier's cache of 256"):
+        with pytest.raises(EngineError, match="longer than the verifier's cache of 256") as caught:
             verifier.score([(verifier.root, STEPS * 6)])
+        assert "Use a larger --context" in caught.value.advice
+
+
+def test_no_larger_context_is_advised_where_none_can_help(seedling_verifier: LlamaWeights) -> None:
+    with opened(seedling_verifier, capacity=256, paths=4, outputs=64) as small:
+        verifier = prm(small)
+        with pytest.raises(EngineError, match=r"reads no more than 1,024 tokens") as caught:
+            verifier.score([(verifier.root, STEPS * 24)])
+        assert "--context" not in caught.value.advice
+        full = Prm(small, verifier._format, PROBLEM, all_memory=True)
+        with pytest.raises(EngineError, match="no memory for a larger one") as caught:
+            full.score([(full.root, STEPS * 6)])
+        assert "--context" not in caught.value.advice
 
 
 def test_a_verifier_whose_weights_are_no_numbers_is_told(tmp_path: Path) -> None:
