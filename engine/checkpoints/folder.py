@@ -14,7 +14,7 @@ import msgspec
 
 from engine.checkpoints.pickled import open_pickle
 from engine.checkpoints.safetensors import open_safetensors
-from engine.checkpoints.tensors import StoredTensor
+from engine.checkpoints.tensors import StoredTensor, missing_text
 from engine.errors import EngineError
 from engine.protocol.events import Trouble
 
@@ -129,8 +129,7 @@ def _sharded(folder: Path, index: str) -> dict[str, StoredTensor]:
     if lost := sorted(set(places) - set(tensors)):
         raise EngineError(
             Trouble.MODEL,
-            f"The files do not hold what {index} says: {lost[0]} and {len(lost) - 1} more "
-            "tensors are missing.",
+            f"The files do not hold what {index} says: {missing_text(lost)}.",
             "Download the checkpoint again.",
         )
     return tensors

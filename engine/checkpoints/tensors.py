@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 from typing import Protocol
 
@@ -42,3 +42,9 @@ def parts(tensor: StoredTensor) -> Iterator[np.ndarray]:
     step = max(1, _PART // max(1, prod(tensor.shape[1:])))
     for start in range(0, count, step):
         yield tensor.rows(start, min(count, start + step))
+
+
+def missing_text(names: Sequence[str]) -> str:
+    """Says which tensors are missing: `a is missing`, `a and 2 more are missing`."""
+    more = len(names) - 1
+    return f"{names[0]} and {more:,} more are missing" if more else f"{names[0]} is missing"

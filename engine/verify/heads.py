@@ -1,7 +1,8 @@
 """Heads of process reward models: from a hidden state to a score, evaluated in numpy.
 
 A head is recognised by the names and shapes of its tensors alone, in a whole checkpoint as well as
-in a file of its own.
+in a file of its own. Every layer has a bias: all published heads that score steps do, and without
+it each score would be shifted with nothing to tell.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.checkpoints.folder import Checkpoint, open_checkpoint, open_files
-from engine.checkpoints.tensors import StoredTensor, values
+from engine.checkpoints.tensors import StoredTensor, missing_text, values
 from engine.errors import EngineError
 from engine.models.gguf import read_header
 from engine.models.linear import linear
@@ -50,7 +51,7 @@ class Head:
 
     family: str
     """The format that such heads are commonly read in, by its name in `models.toml`."""
-    layers: tuple[tuple[np.ndarray, np.ndarray | None], ...]
+    layers: tuple[tuple[np.ndarray, np.ndarray], ...]
     """Weight (outputs, inputs) and bias (outputs,) of each, float32."""
     tensors: dict[str, np.ndarray]
     """The same by their names in the checkpoint."""
@@ -78,9 +79,7 @@ class Head:
         """Scores from 0 to 1, shape (rows,), of hidden states of shape (rows, width)."""
         last = len(self.layers) - 1
         for index, (weight, bias) in enumerate(self.layers):
-            hidden = linear(hidden, weight)
-            if bias is not None:
-                hidden = hidden + bias
+            hidden = linear(hidden, weight) + bias
             if index < last:
                 hidden = np.maximum(hidden, 0)
         logits = hidden.astype(np.float64)
@@ -89,11 +88,9 @@ class Head:
 
 
 def head_tensors(names: Mapping[str, object]) -> set[str]:
-    """Of the names in a checkpoint, those of its head; none where it has no known one."""
+    """Of the names in a checkpoint, those of its head, whole or not; none without a known one."""
     found = _family(names)
-    if found is None:
-        return set()
-    return {name for layer in found.layers for name in _names(layer) if name in names}
+    return set() if found is None else {name for name in _all_names(found) if name in names}
 
 
 def find_head(tensors: Mapping[str, StoredTensor], place: str) -> Head:
@@ -103,8 +100,8 @@ def find_head(tensors: Mapping[str, StoredTensor], place: str) -> Head:
         place: what the tensors are of, for messages.
 
     Raises:
-        EngineError: there is no head of a known family, its shapes do not fit together, or it
-            holds values that are no numbers.
+        EngineError: there is no head of a known family, it lacks a tensor, its shapes do not fit
+            together, or it holds values that are no numbers.
     """
     family = _family(tensors)
     if family is None:
@@ -114,7 +111,14 @@ def find_head(tensors: Mapping[str, StoredTensor], place: str) -> Head:
             f"{', '.join(f'{f.layers[0]}.weight' for f in _FAMILIES[:3])}.",
             "Take the checkpoint of a process reward model, not of the model it was made from.",
         )
-    layers: list[tuple[np.ndarray, np.ndarray | None]] = []
+    if lost := [name for name in _all_names(family) if name not in tensors]:
+        raise EngineError(
+            Trouble.MODEL,
+            f"The head in {place} is not whole: {missing_text(lost)}.",
+            "Download the checkpoint again. Where it never had more, it is not of a model that "
+            "scores steps.",
+        )
+    layers: list[tuple[np.ndarray, np.ndarray]] = []
     read: dict[str, np.ndarray] = {}
     inputs: int | None = None
     for index, name in enumerate(family.layers):
@@ -122,9 +126,7 @@ def find_head(tensors: Mapping[str, StoredTensor], place: str) -> Head:
         weight_name, bias_name = _names(name)
         weight = _weight(tensors[weight_name], inputs, outputs, place)
         read[weight_name] = weight
-        bias = None
-        if bias_name in tensors:
-            bias = read[bias_name] = _checked(tensors[bias_name], (len(weight),), place)
+        bias = read[bias_name] = _checked(tensors[bias_name], (len(weight),), place)
         layers.append((weight, bias))
         inputs = len(weight)
     return Head(family.name, tuple(layers), read)
@@ -206,9 +208,13 @@ def _head_of_folder(folder: Path) -> Head:
 
 def _family(names: Mapping[str, object]) -> _Family | None:
     for family in _FAMILIES:
-        if all(_names(layer)[0] in names for layer in family.layers):
+        if any(name in names for name in _all_names(family)):
             return family
     return None
+
+
+def _all_names(family: _Family) -> list[str]:
+    return [name for layer in family.layers for name in _names(layer)]
 
 
 def _names(layer: str) -> tuple[str, str]:

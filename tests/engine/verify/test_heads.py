@@ -58,11 +58,22 @@ def test_qwens_head_has_two_layers_and_takes_the_second_class(tmp_path: Path) ->
     np.testing.assert_allclose(read(tmp_path, QWEN)(HIDDEN), expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_a_token_classifiers_head_takes_the_second_class(tmp_path: Path, bias: bool) -> None:
-    tensors = TRL if bias else {"score.weight": TRL["score.weight"]}
-    expected = softmax(HIDDEN @ TRL["score.weight"].T + (TRL["score.bias"] if bias else 0))[:, 1]
-    np.testing.assert_allclose(read(tmp_path, tensors)(HIDDEN), expected, rtol=1e-5)
+def test_a_token_classifiers_head_takes_the_second_class(tmp_path: Path) -> None:
+    expected = softmax(HIDDEN @ TRL["score.weight"].T + TRL["score.bias"])[:, 1]
+    np.testing.assert_allclose(read(tmp_path, TRL)(HIDDEN), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [(head, name) for head in (SKYWORK, QWEN, TRL, REASONFLUX) for name in head],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_head_that_lacks_a_tensor_is_refused(
+    tmp_path: Path, head: dict[str, np.ndarray], name: str
+) -> None:
+    left = {other: tensor for other, tensor in head.items() if other != name}
+    with pytest.raises(EngineError, match=rf"head\.safetensors is not whole: {name} is missing\."):
+        read(tmp_path, left)
 
 
 def test_reasonfluxs_head_stands_alone_without_a_name(tmp_path: Path) -> None:
