@@ -7,7 +7,7 @@ in its place always has its head.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -20,7 +20,7 @@ from engine.checkpoints.folder import checkpoint_name, open_checkpoint
 from engine.checkpoints.safetensors import write_safetensors
 from engine.convert.check import check_tokens
 from engine.convert.names import Planned, plan_tensors
-from engine.convert.shape import read_shape
+from engine.convert.shape import headed_kind, read_shape
 from engine.convert.tokenizer import CONTROL, TokenizerFacts, read_tokenizer
 from engine.convert.write import body_bytes, write_body
 from engine.errors import EngineError
@@ -50,7 +50,7 @@ def convert(order: Convert, tell: Callable[[Converting], None]) -> Converted:
     checkpoint = open_checkpoint(Path(order.folder))
     name = checkpoint_name(checkpoint.folder)
     head = head_in(checkpoint)
-    format = _format(order.format, name, head)
+    format = _format(order.format, name, checkpoint.config, head)
     shape = read_shape(checkpoint.config)
     if head is not None:
         head.check_width(shape.width, name)
@@ -92,7 +92,9 @@ def convert(order: Convert, tell: Callable[[Converting], None]) -> Converted:
         ) from None
 
 
-def _format(asked: str | None, name: str, head: Head | None) -> PrmFormat | None:
+def _format(
+    asked: str | None, name: str, config: Mapping[str, object], head: Head | None
+) -> PrmFormat | None:
     """The format of a verifier: as asked, as the catalogue has it by name, or as its head tells."""
     known = catalogue.load()
     if asked is None:
@@ -103,14 +105,12 @@ def _format(asked: str | None, name: str, head: Head | None) -> PrmFormat | None
     if asked is None and head is not None:
         asked = head.family
     if asked is None:
+        if kind := headed_kind(config):
+            raise _headless(f"Models of the kind '{kind}'", name)
         return None
     format = known.format(asked)
     if format.head and head is None:
-        raise EngineError(
-            Trouble.MODEL,
-            f"Verifiers of the format '{asked}' have a head, and {name} has none of a known kind.",
-            "Take the checkpoint of the process reward model, not of the model it was made from.",
-        )
+        raise _headless(f"Verifiers of the format '{asked}'", name)
     if head is not None and not format.head:
         raise EngineError(
             Trouble.USAGE,
@@ -118,6 +118,14 @@ def _format(asked: str | None, name: str, head: Head | None) -> PrmFormat | None
             f"Its head looks like those of '{head.family}'.",
         )
     return format
+
+
+def _headless(which: str, name: str) -> EngineError:
+    return EngineError(
+        Trouble.MODEL,
+        f"{which} have a head, and {name} has none of a known kind.",
+        "Take the whole checkpoint of the process reward model, not of the model it was made from.",
+    )
 
 
 def _check_room(order: Convert, plan: list[Planned], matrices: Kind) -> None:

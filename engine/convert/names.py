@@ -6,12 +6,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from engine.checkpoints.tensors import StoredTensor
+from engine.checkpoints.tensors import StoredTensor, missing_text
 from engine.convert.shape import Shape
 from engine.errors import EngineError
 from engine.protocol.events import Trouble
 
-_TOP = {"embed_tokens": "token_embd", "norm": "output_norm"}
+_EMBEDDING, _OUTPUT = "embed_tokens.weight", "lm_head.weight"
+_TOP = {
+    _EMBEDDING: "token_embd.weight",
+    "norm.weight": "output_norm.weight",
+    _OUTPUT: "output.weight",
+}
 _LAYER = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
@@ -23,8 +28,9 @@ _LAYER = {
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
 }
+_BIASED = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+"""What has a bias in every Qwen2."""
 _IN_LAYER = re.compile(r"layers\.(\d+)\.(.+)\.(weight|bias)")
-_AT_TOP = re.compile(r"(embed_tokens|norm)\.(weight)")
 _NEEDLESS = re.compile(r".*rotary_emb\.inv_freq")
 
 
@@ -60,85 +66,108 @@ def plan_tensors(
     for name, tensor in tensors.items():
         if name in head or _NEEDLESS.fullmatch(name):
             continue
-        if name == "lm_head.weight":
-            if not (shape.tied or head):
-                found["output.weight"] = tensor
+        if name == _OUTPUT and (shape.tied or head):
             continue
-        found[_gguf_name(name)] = tensor
+        found[_bare_name(name)] = tensor
+    _check_config(found, shape)
     wanted = dict(_expected(shape, found, bare_output=bool(head)))
     _compare(found, wanted)
-    return [
-        Planned(name, found[name], _rotated_heads(name, shape)) for name in wanted if name in found
-    ]
+    return [Planned(_gguf_name(name), found[name], _rotated_heads(name, shape)) for name in wanted]
 
 
-def _gguf_name(name: str) -> str:
+def _bare_name(name: str) -> str:
+    """The name without `model.`, which the checkpoint of a decoder alone leaves out."""
     bare = name.removeprefix("model.")
-    if top := _AT_TOP.fullmatch(bare):
-        return f"{_TOP[top[1]]}.{top[2]}"
     layer = _IN_LAYER.fullmatch(bare)
-    if layer is None or layer[2] not in _LAYER:
-        raise EngineError(
-            Trouble.MODEL,
-            f"The checkpoint has a tensor that Sapwood does not know: {name}.",
-            "It is of another kind than its config says; look for a ready GGUF of it.",
-        )
-    return f"blk.{layer[1]}.{_LAYER[layer[2]]}.{layer[3]}"
+    if name == _OUTPUT or (bare in _TOP and bare != _OUTPUT) or (layer and layer[2] in _LAYER):
+        return bare
+    raise EngineError(
+        Trouble.MODEL,
+        f"The checkpoint has a tensor that Sapwood does not know: {name}.",
+        "It is of another kind than its config says; look for a ready GGUF of it.",
+    )
+
+
+def _gguf_name(bare: str) -> str:
+    layer = _IN_LAYER.fullmatch(bare)
+    return f"blk.{layer[1]}.{_LAYER[layer[2]]}.{layer[3]}" if layer else _TOP[bare]
+
+
+def _check_config(found: Mapping[str, StoredTensor], shape: Shape) -> None:
+    """Hold what the config counts against what is there, whatever it says: a list of a thousand
+    million layers is not to be made."""
+    layers = {layer[1] for name in found if (layer := _IN_LAYER.fullmatch(name))}
+    if len(layers) != shape.layers:
+        raise _unfit(f"it has {len(layers):,} layers, and config.json tells of {shape.layers:,}")
+    embedding = found.get(_EMBEDDING)
+    if embedding is None or shape.vocabulary is None:
+        return
+    rows = embedding.shape[0] if embedding.shape else 0
+    if rows != shape.vocabulary:
+        raise _unfit(f"it knows {rows:,} tokens, and config.json tells of {shape.vocabulary:,}")
 
 
 def _expected(
     shape: Shape, found: Mapping[str, StoredTensor], *, bare_output: bool
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of the body; the number of rows of the embedding is its own."""
-    embedding = found.get("token_embd.weight")
+    """Bare names and shapes of the body; the number of rows of the embedding is its own."""
+    embedding = found.get(_EMBEDDING)
     rows = embedding.shape[0] if embedding is not None and embedding.shape else 0
     queries, keys = shape.heads * shape.head_width, shape.key_heads * shape.head_width
-    yield "token_embd.weight", (rows, shape.width)
+    yield _EMBEDDING, (rows, shape.width)
     matrices = {
-        "attn_q": (queries, shape.width),
-        "attn_k": (keys, shape.width),
-        "attn_v": (keys, shape.width),
-        "attn_output": (shape.width, queries),
-        "ffn_gate": (shape.inner, shape.width),
-        "ffn_up": (shape.inner, shape.width),
-        "ffn_down": (shape.width, shape.inner),
+        "self_attn.q_proj": (queries, shape.width),
+        "self_attn.k_proj": (keys, shape.width),
+        "self_attn.v_proj": (keys, shape.width),
+        "self_attn.o_proj": (shape.width, queries),
+        "mlp.gate_proj": (shape.inner, shape.width),
+        "mlp.up_proj": (shape.inner, shape.width),
+        "mlp.down_proj": (shape.width, shape.inner),
     }
     for layer in range(shape.layers):
-        block = f"blk.{layer}"
-        yield f"{block}.attn_norm.weight", (shape.width,)
-        yield f"{block}.ffn_norm.weight", (shape.width,)
+        block = f"layers.{layer}"
+        yield f"{block}.input_layernorm.weight", (shape.width,)
+        yield f"{block}.post_attention_layernorm.weight", (shape.width,)
         for name, size in matrices.items():
             yield f"{block}.{name}.weight", size
-            biased = shape.architecture == "qwen2" and name in ("attn_q", "attn_k", "attn_v")
+            biased = shape.architecture == "qwen2" and name in _BIASED
             if biased or f"{block}.{name}.bias" in found:
                 yield f"{block}.{name}.bias", size[:1]
-    yield "output_norm.weight", (shape.width,)
+    yield "norm.weight", (shape.width,)
     if not (shape.tied or bare_output):
-        yield "output.weight", (rows, shape.width)
+        yield _OUTPUT, (rows, shape.width)
 
 
 def _compare(found: Mapping[str, StoredTensor], wanted: Mapping[str, tuple[int, ...]]) -> None:
-    if missing := [name for name in wanted if name not in found]:
+    prefixed = not found or any(tensor.name.startswith("model.") for tensor in found.values())
+    prefix = "model." if prefixed else ""
+    lost = [name if name == _OUTPUT else f"{prefix}{name}" for name in wanted if name not in found]
+    if lost:
         raise EngineError(
             Trouble.MODEL,
-            f"The checkpoint is not whole: {missing[0]} and {len(missing) - 1} more of its "
-            f"{len(wanted)} tensors are missing.",
+            f"The checkpoint is not whole: of its {len(wanted):,} tensors, {missing_text(lost)}.",
             "Download all of its files again.",
         )
     for name, tensor in found.items():
         if name not in wanted or tensor.shape != wanted[name]:
-            raise EngineError(
-                Trouble.MODEL,
-                f"The checkpoint does not fit its config: {tensor.name} has the shape "
-                f"{tensor.shape}, and {wanted.get(name, 'no such tensor')} is expected.",
-                "Download all of its files again.",
+            raise _unfit(
+                f"{tensor.name} has the shape {tensor.shape}, and "
+                f"{wanted.get(name, 'no such tensor')} is expected"
             )
+
+
+def _unfit(how: str) -> EngineError:
+    return EngineError(
+        Trouble.MODEL,
+        f"The checkpoint does not fit its config: {how}.",
+        "Download all of its files again.",
+    )
 
 
 def _rotated_heads(name: str, shape: Shape) -> int:
     """Llama's files rotate neighbouring values, its checkpoints values half a head apart."""
     if shape.architecture != "llama":
         return 0
-    if ".attn_q." in name:
+    if ".q_proj." in name:
         return shape.heads
-    return shape.key_heads if ".attn_k." in name else 0
+    return shape.key_heads if ".k_proj." in name else 0

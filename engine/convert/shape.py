@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import pi
 from typing import Any
@@ -13,6 +14,17 @@ from engine.errors import EngineError
 from engine.protocol.events import Trouble
 
 _ARCHITECTURES = {"qwen2": "qwen2", "llama": "llama", "mistral": "llama"}
+_HEADED = (
+    "ForPrmModel",
+    "ForProcessRewardModel",
+    "ForRewardModel",
+    "ForSequenceClassification",
+    "ForTokenClassification",
+)
+_LARGEST = 1 << 24
+"""More than any size of a published model, contexts of ten million tokens too."""
+_FARTHEST = 1e30
+"""No 32-bit number of a GGUF file overflows below it."""
 
 
 class _Rope(msgspec.Struct, frozen=True):
@@ -33,6 +45,7 @@ class _Config(msgspec.Struct, frozen=True):
     intermediate_size: int
     max_position_embeddings: int
     rms_norm_eps: float
+    vocab_size: int | None = None
     num_key_value_heads: int | None = None
     head_dim: int | None = None
     rope_theta: float | None = None
@@ -43,6 +56,18 @@ class _Config(msgspec.Struct, frozen=True):
     use_sliding_window: bool | None = None
     hidden_act: str = "silu"
     quantization_config: dict[str, Any] | None = None
+
+
+_SIZES = (
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "intermediate_size",
+    "vocab_size",
+    "max_position_embeddings",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +92,8 @@ class Shape:
     epsilon: float
     tied: bool
     """The output matrix is the embedding."""
+    vocabulary: int | None
+    """Rows of the embedding, where the config tells."""
 
 
 def read_shape(config: dict[str, object]) -> Shape:
@@ -85,13 +112,12 @@ def read_shape(config: dict[str, object]) -> Shape:
     try:
         told = msgspec.convert(config, _Config, strict=False)
     except msgspec.ValidationError as error:
-        raise EngineError(
-            Trouble.MODEL, f"config.json makes no sense: {error}.", "Download it again."
-        ) from None
+        raise _senseless(str(error)) from None
     _refuse(told)
     head_width = told.head_dim or told.hidden_size // told.num_attention_heads
     rope = told.rope_scaling or told.rope_parameters or _Rope()
     base = told.rope_theta or rope.rope_theta or 10_000.0
+    _check_numbers(told, rope, base, head_width)
     factors = linear = yarn = None
     match rope.rope_type or rope.type or "default":
         case "default":
@@ -121,13 +147,24 @@ def read_shape(config: dict[str, object]) -> Shape:
         yarn=yarn,
         epsilon=told.rms_norm_eps,
         tied=told.tie_word_embeddings,
+        vocabulary=told.vocab_size,
     )
 
 
+def headed_kind(config: Mapping[str, object]) -> str | None:
+    """What a config.json calls its model, where that is one with a head for scores."""
+    kinds = config.get("architectures")
+    for kind in kinds if isinstance(kinds, list) else ():
+        if isinstance(kind, str) and kind.endswith(_HEADED):
+            return kind
+    return None
+
+
 def _refuse(told: _Config) -> None:
-    sizes = (told.hidden_size, told.num_hidden_layers, told.num_attention_heads)
-    if min(*sizes, told.intermediate_size, told.max_position_embeddings) < 1:
-        raise EngineError(Trouble.MODEL, "config.json makes no sense: a size is less than 1.")
+    for name in _SIZES:
+        size = getattr(told, name)
+        if size is not None and not 1 <= size <= _LARGEST:
+            raise _senseless(f"{name} is {size:,}")
     if told.hidden_act != "silu":
         raise EngineError(
             Trouble.MODEL, f"A checkpoint with '{told.hidden_act}' units cannot be converted."
@@ -138,6 +175,28 @@ def _refuse(told: _Config) -> None:
             "The checkpoint is quantised already, in a way that cannot be converted.",
             "Take the original one in 16 or 32 bits.",
         )
+
+
+def _check_numbers(told: _Config, rope: _Rope, base: float, head_width: int) -> None:
+    heads, key_heads = told.num_attention_heads, told.num_key_value_heads
+    if key_heads and heads % key_heads:
+        raise _senseless(f"{heads:,} heads cannot share {key_heads:,}")
+    if head_width < 1 or head_width % 2:
+        raise _senseless(f"a head has {head_width:,} values, which cannot be rotated in pairs")
+    if not 0 < told.rms_norm_eps < 1:
+        raise _senseless(f"rms_norm_eps is {told.rms_norm_eps:g}")
+    if not 0 < base < _FARTHEST:
+        raise _senseless(f"rope_theta is {base:g}")
+    if (told.sliding_window or 0) < 0:
+        raise _senseless(f"sliding_window is {told.sliding_window:,}")
+    bands = 0 < rope.low_freq_factor < rope.high_freq_factor < _FARTHEST
+    context = 1 <= rope.original_max_position_embeddings <= _LARGEST
+    if not (bands and context and 0 < rope.factor < _FARTHEST):
+        raise _senseless("no text can be stretched as its rope_scaling says")
+
+
+def _senseless(how: str) -> EngineError:
+    return EngineError(Trouble.MODEL, f"config.json makes no sense: {how}.", "Download it again.")
 
 
 def _context(told: _Config) -> int:

@@ -58,6 +58,10 @@ def change_tensors(folder: Path, change: Callable[[Tensors], None]) -> None:
     write_safetensors(path, tensors, {})
 
 
+def lacks(name: str) -> Callable[[Tensors], None]:
+    return lambda tensors: tensors.__delitem__(name)
+
+
 def change_config(folder: Path, **changes: object) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
@@ -69,6 +73,24 @@ def test_a_verifiers_format_without_its_head_is_refused(folder: Path) -> None:
 
     change_tensors(folder, strip)
     refused(folder, "format 'reasonflux-1.5b' have a head, and prm has none")
+
+
+def test_a_kind_of_model_without_its_head_is_refused(folder: Path) -> None:
+    def strip(tensors: Tensors) -> None:
+        del tensors["score.weight"], tensors["score.bias"]
+
+    change_tensors(folder, strip)
+    change_config(folder, architectures=["Qwen2ForProcessRewardModel"])
+    refused(
+        folder,
+        "Models of the kind 'Qwen2ForProcessRewardModel' have a head, and prm has none of a known",
+        format=None,
+    )
+
+
+def test_a_head_without_its_bias_is_refused(folder: Path) -> None:
+    change_tensors(folder, lacks("score.bias"))
+    refused(folder, r"The head in prm is not whole: score\.bias is missing\.")
 
 
 def test_a_head_of_another_width_is_refused(folder: Path) -> None:
@@ -128,6 +150,7 @@ def test_a_tokenizer_of_another_model_is_refused(folder: Path) -> None:
     change_tensors(
         folder, lambda t: t.update({"model.embed_tokens.weight": np.ones((1000, 64), np.float32)})
     )
+    change_config(folder, vocab_size=1000)
     refused(folder, "tokenizer belongs to another model: it has tokens up to 31,999")
 
 
@@ -164,7 +187,7 @@ def test_shards_that_lack_a_tensor_are_refused(folder: Path) -> None:
     files = {"model.embed_tokens.weight": "a.safetensors", "lost": "a.safetensors"}
     (folder / "model.safetensors").rename(folder / "a.safetensors")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": files}))
-    refused(folder, "do not hold what model.safetensors.index.json says: lost")
+    refused(folder, "do not hold what model.safetensors.index.json says: lost is missing")
 
 
 @pytest.mark.parametrize("name", ["../x.safetensors", "/etc/passwd", "a/b.safetensors"])
@@ -188,12 +211,31 @@ def test_a_file_cut_short_is_refused(folder: Path) -> None:
     [
         ({"model_type": "gpt2"}, "kind 'gpt2' cannot be converted"),
         ({"model_type": None}, "kind 'None' cannot be converted"),
-        ({"hidden_size": -64}, "a size is less than 1"),
+        ({"hidden_size": -64}, "makes no sense: hidden_size is -64"),
+        ({"hidden_size": 10**15}, "makes no sense: hidden_size is 1,000,000,000,000,000"),
+        ({"hidden_size": 128}, "reads hidden states of 64 values, and this model's have 128"),
         ({"hidden_size": "wide"}, r"config\.json makes no sense: Expected `int`"),
-        ({"num_attention_heads": 0}, "a size is less than 1"),
-        ({"intermediate_size": 10**12}, "does not fit its config: model.layers.0.mlp"),
-        ({"num_hidden_layers": 3}, r"not whole: blk\.2\.attn_norm\.weight and 8 more"),
-        ({"num_hidden_layers": 1}, "does not fit its config: model.layers.1"),
+        ({"num_attention_heads": 0}, "num_attention_heads is 0"),
+        ({"num_attention_heads": 64, "num_key_value_heads": 32}, "a head has 1 values"),
+        ({"num_key_value_heads": -2}, "num_key_value_heads is -2"),
+        ({"num_key_value_heads": 3}, "4 heads cannot share 3"),
+        ({"head_dim": 1 << 24}, r"self_attn\.._proj\.weight has the shape"),
+        ({"intermediate_size": 10**6}, r"does not fit its config: model\.layers\.0\.mlp"),
+        ({"num_hidden_layers": 3}, r"has 2 layers, and config\.json tells of 3"),
+        ({"num_hidden_layers": 1}, r"has 2 layers, and config\.json tells of 1"),
+        ({"num_hidden_layers": 1 << 24}, r"has 2 layers, and config\.json tells of 16,777,216"),
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers is 1,000,000,000"),
+        ({"num_hidden_layers": [2]}, r"config\.json makes no sense: Expected `int`"),
+        ({"vocab_size": 32_001}, r"knows 32,000 tokens, and config\.json tells of 32,001"),
+        ({"vocab_size": -1}, "vocab_size is -1"),
+        ({"vocab_size": "many"}, r"config\.json makes no sense: Expected `int \| null`"),
+        ({"max_position_embeddings": 10**10}, "max_position_embeddings is 10,000,000,000"),
+        ({"sliding_window": -1}, "sliding_window is -1"),
+        ({"rms_norm_eps": 0}, "rms_norm_eps is 0"),
+        ({"rope_theta": -1.0}, "rope_theta is -1"),
+        ({"rope_theta": 1e300}, r"rope_theta is 1e\+300"),
+        ({"rope_scaling": {"type": "linear", "factor": 0}}, "its rope_scaling"),
+        ({"rope_scaling": {"type": "llama3", "high_freq_factor": 1.0}}, "its rope_scaling"),
         ({"hidden_act": "gelu"}, "with 'gelu' units cannot"),
         ({"rope_scaling": {"type": "dynamic", "factor": 2}}, "'dynamic' positions cannot"),
         ({"quantization_config": {"bits": 4}}, "quantised already"),
@@ -204,6 +246,30 @@ def test_a_config_that_tells_of_another_model_is_refused(
 ) -> None:
     change_config(folder, **changes)
     refused(folder, reason)
+
+
+@pytest.mark.parametrize("prefix", ["model.", ""])
+def test_a_tensor_that_is_missing_is_named_as_the_checkpoint_does(
+    folder: Path, prefix: str
+) -> None:
+    def bare(tensors: Tensors) -> None:
+        for name in list(tensors):
+            tensors[f"{prefix}{name.removeprefix('model.')}" if "model." in name else name] = (
+                tensors.pop(name)
+            )
+
+    lost = f"{prefix}layers.1.mlp.up_proj.weight"
+    change_tensors(folder, bare)
+    change_tensors(folder, lacks(lost))
+    refused(folder, rf"not whole: of its 20 tensors, {lost} is missing\.")
+    change_tensors(folder, lacks(f"{prefix}norm.weight"))
+    refused(folder, rf"not whole: of its 20 tensors, {lost} and 1 more are missing\.")
+
+
+def test_an_output_matrix_that_is_missing_is_named(checkpoint: Checkpoint, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(checkpoint("math-shepherd"), tmp_path / "prm"))
+    change_tensors(folder, lacks("lm_head.weight"))
+    refused(folder, r"of its 21 tensors, lm_head\.weight is missing\.", format="math-shepherd")
 
 
 def test_an_unknown_tensor_is_named(folder: Path) -> None:
