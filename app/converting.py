@@ -13,7 +13,7 @@ from app import output
 from app.exit_codes import ExitCode
 from app.interrupts import interrupts
 from app.printable import one_line
-from engine.client.converting import BodyType, Converted, convert
+from engine.client.converting import BodyType, Converted, Unfinished, convert
 from engine.client.planning import size_text
 
 
@@ -28,9 +28,12 @@ async def convert_checkpoint(
     task = asyncio.current_task()
     assert task is not None
     shown = _shown()
-    with interrupts(lambda: _cancel(task)):
+    unfinished = Unfinished()
+    with interrupts(lambda: _cancel(task), unfinished.remove):
         try:
-            async with aclosing(convert(folder, kind, out=out, format=format)) as messages:
+            async with aclosing(
+                convert(folder, kind, out=out, format=format, unfinished=unfinished)
+            ) as messages:
                 async for message in messages:
                     if isinstance(message, Converted):
                         shown.close()

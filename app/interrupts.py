@@ -14,16 +14,21 @@ SHOW_CURSOR = b"\x1b[?25h\r\n"
 
 
 @contextmanager
-def interrupts(on_first: Callable[[], None]) -> Iterator[None]:
-    """Within the block the first signal calls `on_first` in the event loop; the next one ends
-    the process, with nothing awaited that could hang."""
+def interrupts(
+    on_first: Callable[[], None], on_second: Callable[[], None] = lambda: None
+) -> Iterator[None]:
+    """Within the block the first signal calls `on_first` in the event loop; the next one calls
+    `on_second` in its handler and ends the process, with nothing awaited that could hang."""
     loop = asyncio.get_running_loop()
     asked = False
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal asked
         if asked:
-            _leave(128 + number)
+            try:
+                on_second()
+            finally:
+                _leave(128 + number)
         asked = True
         loop.call_soon_threadsafe(on_first)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
+from time import sleep
 
 import msgspec
 
@@ -35,11 +36,35 @@ from engine.protocol.conversion import (
 )
 from engine.protocol.events import Trouble
 
-__all__ = ["BodyType", "Converted", "Converting", "convert"]
+__all__ = ["BodyType", "Converted", "Converting", "Unfinished", "convert"]
+
+
+class Unfinished:
+    """What a conversion has begun, for a process that has to end before the iteration does."""
+
+    def __init__(self) -> None:
+        self.work: Path | None = None
+        self.process: Process | None = None
+
+    def remove(self) -> None:
+        """End the conversion and remove its files at once, in a signal's handler too."""
+        if self.process is not None:
+            with suppress(ProcessLookupError):
+                self.process.kill()
+        tries = 100  # the process may make one more file before it is gone
+        while self.work is not None and self.work.exists() and tries:
+            shutil.rmtree(self.work, ignore_errors=True)
+            tries -= 1
+            sleep(0.01)
 
 
 async def convert(
-    folder: Path, kind: BodyType, *, out: Path | None = None, format: str | None = None
+    folder: Path,
+    kind: BodyType,
+    *,
+    out: Path | None = None,
+    format: str | None = None,
+    unfinished: Unfinished | None = None,
 ) -> AsyncGenerator[Converting | Converted, None]:
     """Convert a checkpoint; `Converted` comes last.
 
@@ -48,6 +73,7 @@ async def convert(
     Args:
         out: the file to be made; by default one with the checkpoint's name among the models.
         format: the format of a verifier that its head and its name do not tell of.
+        unfinished: told of what is begun.
 
     Raises:
         EngineError: it cannot be converted, or `out` is there already.
@@ -61,16 +87,27 @@ async def convert(
         raise EngineError(
             Trouble.USAGE, f"{out} is there already.", "Remove it first, or choose another --out."
         )
-    with _workplace(out) as work:
-        order = Convert(
-            folder=str(folder.absolute()), kind=kind, out=str(out), work=str(work), format=format
-        )
-        async with aclosing(_run(order)) as messages:
-            async for message in messages:
-                yield message
+    unfinished = unfinished or Unfinished()
+    try:
+        with _workplace(out) as work:
+            unfinished.work = work
+            order = Convert(
+                folder=str(folder.absolute()),
+                kind=kind,
+                out=str(out),
+                work=str(work),
+                format=format,
+            )
+            async with aclosing(_run(order, unfinished)) as messages:
+                async for message in messages:
+                    yield message
+    finally:
+        unfinished.work = None  # from here on it may be another conversion's
 
 
-async def _run(order: Convert) -> AsyncGenerator[Converting | Converted, None]:
+async def _run(
+    order: Convert, unfinished: Unfinished
+) -> AsyncGenerator[Converting | Converted, None]:
     log = WorkerLog()
     kills = count_memory_kills()
     with log.open() as stderr:
@@ -80,6 +117,7 @@ async def _run(order: Convert) -> AsyncGenerator[Converting | Converted, None]:
             stdout=PIPE,
             stderr=stderr,
         )
+    unfinished.process = process
     assert process.stdout is not None
     try:
         async for line in process.stdout:
