@@ -32,7 +32,7 @@ QWEN = FakeVocabulary(
     {"\n": 198, "\n\n": 271, ".\n\n": 382},
     {"<|im_start|>": 151644, "<|im_end|>": 151645, "<extra_0>": 151651},
 )
-HEAD = Head("", ((np.ones((1, 4), np.float32), None),), {})
+HEAD = Head("", ((np.ones((1, 4), np.float32), np.zeros(1, np.float32)),), {})
 LLAMA_TEMPLATE = ChatTemplate(LLAMA, bos="<|begin_of_text|>")
 
 
