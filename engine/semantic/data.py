@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import shlex
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import numpy as np
@@ -63,6 +65,9 @@ class Samples:
     """Which rows the draft model wrote."""
 
 
+_Line = TypeVar("_Line", Context, Labelled)
+
+
 class Folder:
     """A folder of samples."""
 
@@ -97,7 +102,9 @@ class Folder:
         """Raises EngineError where nothing was collected."""
         try:
             return msgspec.json.decode((self.path / "about.json").read_bytes(), type=About)
-        except (OSError, msgspec.DecodeError):
+        except msgspec.DecodeError:
+            raise self._damaged(self.path / "about.json") from None
+        except OSError:
             raise EngineError(
                 Trouble.USAGE,
                 f"{self.path} has no samples.",
@@ -109,7 +116,7 @@ class Folder:
         found: list[Context] = []
         waiting: list[Context] = []
         for line in _lines(self._contexts):
-            context = msgspec.json.decode(line, type=Context)
+            context = self._decoded(line, Context, self._contexts)
             if waiting and waiting[0].problem != context.problem:
                 waiting = []  # an interruption cut them off
             waiting.append(context)
@@ -159,7 +166,7 @@ class Folder:
         labels: dict[int, list[Labelled]] = {}
         labelled = _lines(self._labels)
         for line in labelled:
-            found = msgspec.json.decode(line, type=Labelled)
+            found = self._decoded(line, Labelled, self._labels)
             labels.setdefault(found.problem, []).append(found)
         collected = len(self.contexts())
         if len(labelled) != collected:
@@ -174,8 +181,7 @@ class Folder:
         drafts: list[tuple[np.ndarray, list[float], int, list[bool]]] = []
         targets: list[tuple[np.ndarray, list[float], int, list[bool]]] = []
         for problem, contexts in labels.items():
-            with np.load(self._features(problem)) as stored:
-                draft, target = stored["draft"], stored["target"]
+            draft, target = self._means(problem)
             own = [share for context in contexts for share in context.draft]
             drafts.append((draft, own, problem, [True] * len(own)))
             every = [share for context in contexts for share in context.target]
@@ -186,6 +192,26 @@ class Folder:
             ]
             targets.append((target, every, problem, drafted))
         return _joined(drafts), _joined(targets)
+
+    def _means(self, problem: int) -> tuple[np.ndarray, np.ndarray]:
+        try:
+            with np.load(self._features(problem)) as stored:
+                return stored["draft"], stored["target"]
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            raise self._damaged(self._features(problem)) from None
+
+    def _decoded(self, line: bytes, kind: type[_Line], file: Path) -> _Line:
+        try:
+            return msgspec.json.decode(line, type=kind)
+        except msgspec.DecodeError:
+            raise self._damaged(file) from None
+
+    def _damaged(self, file: Path) -> EngineError:
+        return EngineError(
+            Trouble.USAGE,
+            f"{file} is damaged or missing.",
+            "Collect the samples again in another folder: sapwood probe collect --data FOLDER",
+        )
 
     def _features(self, problem: int) -> Path:
         return self.path / "features" / f"{problem:06d}.npz"

@@ -110,6 +110,24 @@ def test_samples_without_labels_are_refused_with_the_command_that_makes_them(
     assert len(set(Folder(out).samples()[0].problems)) == 2
 
 
+def test_samples_that_are_damaged_are_named(tmp_path: Path) -> None:
+    collect(tmp_path, 1)
+    probing.label(tmp_path, None)
+    features = tmp_path / "features" / "000000.npz"
+    features.write_bytes(features.read_bytes()[:100])
+    with pytest.raises(EngineError, match=r"000000\.npz is damaged or missing"):
+        Folder(tmp_path).samples()
+    features.unlink()
+    with pytest.raises(EngineError, match=r"000000\.npz is damaged or missing"):
+        Folder(tmp_path).samples()
+    (tmp_path / "contexts.jsonl").write_text("no json\n")
+    with pytest.raises(EngineError, match=r"contexts\.jsonl is damaged or missing"):
+        Folder(tmp_path).contexts()
+    (tmp_path / "about.json").write_text('{"garbage')
+    with pytest.raises(EngineError, match=r"about\.json is damaged or missing"):
+        Folder(tmp_path).about()
+
+
 def test_a_folder_without_samples_is_told(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="has no samples"):
         probing.label(tmp_path, None)
