@@ -16,14 +16,8 @@ from engine.protocol import AnyEvent, Phase, RunStarted, SolveRequest, Stop, dec
 from tests.app.streams import answered, finished
 
 
-class ScriptedEngine:
-    """Stands for `LocalEngine`. The n-th request gets the n-th script, or the last one again."""
-
-    def __init__(self, scripts: Sequence[Sequence[AnyEvent]], delay: float = 0.0) -> None:
-        self.requests: list[SolveRequest] = []
-        self._scripts = scripts
-        self._delay = delay
-        self._cancelled = False
+class StandIn:
+    """Takes the place of the class `LocalEngine` and of what it makes."""
 
     def __call__(self) -> Self:
         return self
@@ -33,6 +27,16 @@ class ScriptedEngine:
 
     async def __aexit__(self, *error: object) -> None:
         pass
+
+
+class ScriptedEngine(StandIn):
+    """Stands for `LocalEngine`. The n-th request gets the n-th script, or the last one again."""
+
+    def __init__(self, scripts: Sequence[Sequence[AnyEvent]], delay: float = 0.0) -> None:
+        self.requests: list[SolveRequest] = []
+        self._scripts = scripts
+        self._delay = delay
+        self._cancelled = False
 
     async def solve(self, request: SolveRequest) -> AsyncGenerator[AnyEvent, None]:
         number = min(len(self.requests), len(self._scripts) - 1)

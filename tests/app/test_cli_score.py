@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Self
 
 import pytest
 
@@ -25,6 +24,7 @@ from engine.protocol import (
     Warned,
 )
 from tests.app.conftest import Ran
+from tests.app.scripted import StandIn
 
 LOADING = Phase(name="loading", model="a verifier")
 WARNED = Warned(code="format", message="Mind this.")
@@ -32,22 +32,13 @@ TOO_LONG = RunFailed(trouble=Trouble.USAGE, message="It is too long.", advice="S
 DONE = RunFinished(stop=Stop.COMPLETE, counters=Counters())
 
 
-class Scorer:
+class Scorer(StandIn):
     """Stands for `LocalEngine`; every step has the score 0.5 unless `does` says otherwise."""
 
     def __init__(self) -> None:
         self.requests: list[ScoreRequest] = []
         self.does: dict[str, list[AnyEvent]] = {}
         """Events by the problem."""
-
-    def __call__(self) -> Self:
-        return self
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        pass
 
     async def score(self, request: ScoreRequest) -> AsyncGenerator[AnyEvent, None]:
         self.requests.append(request)
