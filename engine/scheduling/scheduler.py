@@ -187,10 +187,7 @@ class Scheduler:
         if all(len(strand.feed) == 1 for strand in batch.strands):
             self._step_times.record(rows or len(batch.strands), seconds)
         self.counts.decode_steps += 1
-        if self._verification is not None and self._speculation.would_use_scores(
-            len(batch.strands)
-        ):
-            self._verification.wrote(seconds, self._tree.rows)
+        self._tell_waiting(len(batch.strands), seconds)
         finished, homeless = self._strands.draw(batch.strands, logits)
         if finished:
             self._speculation.changed()
@@ -282,6 +279,12 @@ class Scheduler:
                     self._wait(siblings)
         if promoted:
             self._emit(events.DraftsPromoted(lineages=tuple(node.lineage for node in promoted)))
+
+    def _tell_waiting(self, rows: int, seconds: float) -> None:
+        """A pass went by; scores would have told which drafts to write in it."""
+        scoring = self._verification
+        if scoring and scoring.waits and self._speculation.would_use_scores(rows):
+            scoring.wrote(seconds, self._tree.rows)
 
     def _want_scores(self, node: Node) -> None:
         if self._verification is not None and node.scores is None:

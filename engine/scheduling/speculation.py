@@ -70,10 +70,12 @@ class Speculation:
 
     def start(self, strands: Strands) -> None:
         """Begin drafts in the rows that are free."""
-        rows = self._tree.rows - len(strands.certain)
-        if not self.enabled or self._short or rows <= 0 or not self._worth_ranking(strands):
+        if not self.enabled or self._short or not self._worth_ranking(strands):
             return
-        ranked = self._rank(strands)
+        rows = self._tree.rows - len(strands.certain)
+        ranked = self._rank(strands) if rows > 0 else []
+        if not any(self._worth_drafting(prospect, len(strands)) for prospect in ranked):
+            return
         chances = {prospect.node.lineage: prospect.chance for prospect in ranked}
         drafting = sorted(_chance(chances, strand) for strand in strands.drafting)
         for prospect in ranked:
@@ -156,11 +158,14 @@ class Speculation:
             return
         wanted = following.branches[: prospect.branches]
         missing = tuple(b for b in wanted if self.drafts.of_name(b.lineage) is None)
-        if missing and (prospect.sure or self._pays(prospect.chance, rows)):
+        if missing and self._worth_drafting(prospect, rows):
             nodes = self._tree.fresh(replace(following, branches=missing), prospect.node)
             families = [nodes] if self._mechanisms.deduplicate else [[node] for node in nodes]
             for siblings in families:
                 yield siblings, following
+
+    def _worth_drafting(self, prospect: Prospect, rows: int) -> bool:
+        return prospect.sure or self._pays(prospect.chance, rows)
 
     def _pays(self, chance: float, rows: int) -> bool:
         return not self._mechanisms.only_if_it_pays or self._step_times.extra_row_pays(

@@ -13,6 +13,8 @@ class StepTimes:
 
     def __init__(self) -> None:
         self._weight = self._rows = self._seconds = self._squares = self._products = 0.0
+        self._fit: tuple[float, float] | None = None
+        self._fitted = True
 
     def record(self, rows: int, seconds: float) -> None:
         self._weight = self._weight * _FADE + 1
@@ -20,6 +22,7 @@ class StepTimes:
         self._seconds = self._seconds * _FADE + seconds
         self._squares = self._squares * _FADE + rows * rows
         self._products = self._products * _FADE + rows * seconds
+        self._fitted = False
 
     @property
     def mean(self) -> float:
@@ -29,6 +32,11 @@ class StepTimes:
     @property
     def fit(self) -> tuple[float, float] | None:
         """Seconds a pass costs whatever its rows, and seconds a row; None until it is known."""
+        if not self._fitted:  # asked for several times between two passes
+            self._fit, self._fitted = self._line(), True
+        return self._fit
+
+    def _line(self) -> tuple[float, float] | None:
         spread = self._weight * self._squares - self._rows * self._rows
         if self._weight < _ENOUGH or spread <= 0:
             return None

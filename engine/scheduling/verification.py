@@ -52,6 +52,11 @@ class Verification:
         gone = {id(node) for node in nodes}
         self._waiting = [node for node in self._waiting if id(node) not in gone]
 
+    @property
+    def waits(self) -> bool:
+        """Whether steps wait for their scores."""
+        return bool(self._waiting)
+
     def wrote(self, seconds: float, rows: int) -> None:
         """A decode pass of `rows` went by while some steps waited."""
         self._spent_blind += seconds * min(1.0, len(self._waiting) / max(1, rows))

@@ -105,7 +105,7 @@ async def test_a_reopened_run_tells_of_the_models_that_it_had_and_of_what_it_cos
     )
     async with running(settings=Settings(welcomed=True, models=models), size=(200, 50)) as driver:
         await driver.solve("How many apples?")
-        await driver.until_shown("mine: seedling-target + seedling, drafted by seedling")
+        await driver.until_shown("done · best 0.95: 8")
         line = driver.app.chat.query_one(StatusLine)
         live = line._said
         *_, models_said, tokens_said = live
