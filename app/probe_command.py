@@ -147,17 +147,13 @@ def train(data: Path, probe: Path, feature: str, seed: int) -> ExitCode:
 @_pair
 @click.option("--floor", type=Number(0, 1), default=0.0, help="Least ratio. Default: 0.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object.")
-@_seed
-def evaluate(data: Path, probe: Path, floor: float, as_json: bool, seed: int) -> ExitCode:
-    """Measure a pair on problems that it did not learn from.
-
-    The seed must be the one that it was trained with.
-    """
+def evaluate(data: Path, probe: Path, floor: float, as_json: bool) -> ExitCode:
+    """Measure a pair on problems that it did not learn from."""
     from app.outcome import engine_errors
     from engine.client.probing import evaluate as measure
 
     with engine_errors():
-        report = measure(data, probe, floor=floor, seed=seed)
+        report = measure(data, probe, floor=floor)
     output.data(json.dumps(asdict(report)) + "\n" if as_json else _text(report))
     return ExitCode.OK
 

@@ -130,7 +130,7 @@ class Bench:
         about = Folder(data).about()
         draft = load(pair / probing.DRAFT_FILE, "draft", about.draft)
         target = load(pair / probing.TARGET_FILE, "target", about.target)
-        report = probing.evaluate(data, pair, floor=0.0, seed=0)
+        report = probing.evaluate(data, pair, floor=0.0)
         print(
             f"{name}: correlation {report.draft.correlation:.3f} (draft), "
             f"{report.target.correlation:.3f} (target); accepts {report.agreement.accepted:.1%}; "

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
 from engine import catalogue
+from engine.errors import EngineError
 from engine.models.sampling import Sampler
+from engine.protocol.events import Trouble
 from engine.seedling.problems import training_problems
 from engine.semantic import collecting, evaluation, training
 from engine.semantic.acceptance import Acceptance
-from engine.semantic.data import About, Folder
+from engine.semantic.data import About, Folder, writing
 from engine.semantic.evaluation import Agreement, Quality
 from engine.semantic.features import FEATURES, Feature
 from engine.semantic.labels import by_entailment, by_equations
@@ -67,7 +70,8 @@ def collect(
     """Sample steps of both models; goes on with what `out` has. Yields the problems done.
 
     Raises:
-        EngineError: a model cannot be used, or `out` has samples of something else.
+        EngineError: a model cannot be used, or `out` has samples of something else, is damaged, or
+            cannot be written.
     """
     files = [catalogue.generator_file(name) for name in (draft, target)]
     check_two_models(*files)
@@ -84,8 +88,12 @@ def collect(
                 draft=small.subject,
                 target=large.subject,
                 samples=sizes.samples,
+                step_tokens=sizes.step_tokens,
+                most_steps=sizes.most_steps,
+                context=sizes.context,
                 temperature=temperature,
                 seed=seed,
+                problems=[sha256(problem.encode()).hexdigest() for problem in problems],
             )
         )
         prompts = [large.template.ask(large.model.vocabulary, problem) for problem in problems]
@@ -111,7 +119,8 @@ def label(out: Path, nli: Path | None) -> int:
         nli: a checkpoint that tells entailment; None compares equations and boxed answers.
 
     Raises:
-        EngineError: there are no samples, or the checkpoint cannot be used.
+        EngineError: there are no samples, they are damaged, the labels cannot be written, or the
+            checkpoint cannot be used.
     """
     folder = Folder(out)
     folder.about()
@@ -131,40 +140,47 @@ def train(
     """Train the draft's predictor and the target's, and write them into the folder `pair`.
 
     Raises:
-        EngineError: there are no labels, too few problems, or no torch.
-        OSError: they cannot be written.
+        EngineError: there are no labels, too few problems, or no torch, or they cannot be written.
     """
     folder = Folder(out)
     about = folder.about()
     of_draft, of_target = folder.samples()
-    pair.mkdir(parents=True, exist_ok=True)
+    training.check(of_draft, seed)
+    with writing(pair):  # before the work, not after it
+        pair.mkdir(parents=True, exist_ok=True)
     small = training.train(
         "draft", kind, of_draft, seed, noise=noise, tell=lambda *at: tell("draft", *at)
     )
     large = training.train(
         "target", kind, of_target, seed, noise=noise, tell=lambda *at: tell("target", *at)
     )
-    save(pair / DRAFT_FILE, small, about.draft)
-    save(pair / TARGET_FILE, large, about.target)
+    with writing(pair):
+        save(pair / DRAFT_FILE, small, about.draft)
+        save(pair / TARGET_FILE, large, about.target)
 
 
-def evaluate(out: Path, pair: Path, *, floor: float, seed: int) -> Report:
-    """Measure a pair on the problems that neither learnt from.
-
-    Args:
-        seed: the one it was trained with, which decides on those problems.
+def evaluate(out: Path, pair: Path, *, floor: float) -> Report:
+    """Measure a pair on the problems that neither learnt from, as the seed of its training says.
 
     Raises:
-        EngineError: there are no labels, or the pair is missing, damaged or another models'.
+        EngineError: there are no labels, or the pair is missing, damaged or another models', or
+            its two predictors were trained apart.
     """
     folder = Folder(out)
     about = folder.about()
     small: Predictor = load(pair / DRAFT_FILE, "draft", about.draft)
     large: Predictor = load(pair / TARGET_FILE, "target", about.target)
+    if small.seed != large.seed:
+        raise EngineError(
+            Trouble.USAGE,
+            f"The predictors in {pair} were trained with two seeds, {small.seed} and {large.seed}: "
+            "no problem is surely new to both.",
+            "Train both anew with: sapwood probe train",
+        )
     samples = folder.samples()
     of_draft, of_target = samples
     return Report(
-        evaluation.quality(small, of_draft, training.parts(of_draft, seed).test),
-        evaluation.quality(large, of_target, training.parts(of_target, seed).test),
-        evaluation.agreement(small, large, samples, Acceptance(floor=floor), seed),
+        evaluation.quality(small, of_draft, training.parts(of_draft, small.seed).test),
+        evaluation.quality(large, of_target, training.parts(of_target, large.seed).test),
+        evaluation.agreement(small, large, samples, Acceptance(floor=floor), small.seed),
     )

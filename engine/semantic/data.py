@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -27,8 +28,13 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     draft: Subject
     target: Subject
     samples: int
+    step_tokens: int
+    most_steps: int
+    context: int
     temperature: float
     seed: int
+    problems: list[str]
+    """SHA-256 of each."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,42 +74,65 @@ class Samples:
 _Line = TypeVar("_Line", Context, Labelled)
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Tells of a file that cannot be written in the block.
+
+    Raises:
+        EngineError: the system refused it.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise EngineError(
+            Trouble.STORAGE,
+            f"{path} cannot be written: {error.strerror or error}.",
+            "Make room there, or name another folder.",
+        ) from None
+
+
 class Folder:
     """A folder of samples."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._about = path / "about.json"
         self._contexts = path / "contexts.jsonl"
         self._labels = path / "labels.jsonl"
 
     def begin(self, about: About) -> int:
-        """Start or go on; returns how many problems are done.
+        """Start or go on, maybe with more problems; returns how many of them are done.
 
         Raises:
-            EngineError: the folder has samples of other models or settings.
+            EngineError: the folder has samples of something else, is damaged, or cannot be written.
         """
-        (self.path / "features").mkdir(parents=True, exist_ok=True)
-        file = self.path / "about.json"
-        if file.exists():
-            if self.about() != about:
-                raise EngineError(
-                    Trouble.USAGE,
-                    f"{self.path} has samples of other models or settings.",
-                    "Choose another --data, or give the same models and options as before.",
-                )
-        else:
-            file.write_bytes(msgspec.json.encode(about))
         complete = self.contexts()
-        self._write(complete)  # what an interruption cut off is left out
-        done = [context.problem for context in complete if context.ended]
-        return done[-1] + 1 if done else 0
+        done = complete[-1].problem + 1 if complete else 0
+        more = True
+        if self._about.exists():
+            known = self.about()
+            shared = min(done, len(about.problems))
+            if msgspec.structs.replace(known, problems=about.problems) != about:
+                raise self._other("models or settings")
+            if known.problems[:shared] != about.problems[:shared]:
+                raise self._other("problems")
+            more = shared < len(about.problems)
+        elif complete:
+            raise self._damaged(self._about)
+        with writing(self.path):
+            (self.path / "features").mkdir(parents=True, exist_ok=True)
+            if more:
+                _replace(self._about, msgspec.json.encode(about))
+            # What an interruption cut off is left out.
+            _replace(self._contexts, b"".join(map(_line, complete)))
+        return min(done, len(about.problems))
 
     def about(self) -> About:
         """Raises EngineError where nothing was collected."""
         try:
-            return msgspec.json.decode((self.path / "about.json").read_bytes(), type=About)
+            return msgspec.json.decode(self._about.read_bytes(), type=About)
         except msgspec.DecodeError:
-            raise self._damaged(self.path / "about.json") from None
+            raise self._damaged(self._about) from None
         except OSError:
             raise EngineError(
                 Trouble.USAGE,
@@ -112,7 +141,11 @@ class Folder:
             ) from None
 
     def contexts(self) -> list[Context]:
-        """The contexts of problems that are complete."""
+        """The contexts of problems that are complete.
+
+        Raises:
+            EngineError: they are damaged.
+        """
         found: list[Context] = []
         waiting: list[Context] = []
         for line in _lines(self._contexts):
@@ -121,6 +154,8 @@ class Folder:
                 waiting = []  # an interruption cut them off
             waiting.append(context)
             if context.ended:
+                if not self._features(context.problem).exists():
+                    raise self._damaged(self._features(context.problem))
                 found += waiting
                 waiting = []
         return found
@@ -131,31 +166,26 @@ class Folder:
         Args:
             draft: mean states of the draft model, rows as the contexts' drafts.
             target: those of the target, for each context its drafts and then its targets.
-        """
-        problem = contexts[0].problem
-        np.savez(
-            self._features(problem),
-            draft=draft.astype(np.float16),
-            target=target.astype(np.float16),
-        )
-        with self._contexts.open("ab") as file:
-            file.write(b"".join(msgspec.json.encode(context) + b"\n" for context in contexts))
 
-    def _write(self, contexts: list[Context]) -> None:
-        part = self._contexts.with_suffix(".part")
-        part.write_bytes(b"".join(msgspec.json.encode(context) + b"\n" for context in contexts))
-        part.replace(self._contexts)
+        Raises:
+            EngineError: they cannot be written.
+        """
+        features = self._features(contexts[0].problem)
+        with writing(self.path):
+            np.savez(features, draft=draft.astype(np.float16), target=target.astype(np.float16))
+            with self._contexts.open("ab") as file:
+                file.write(b"".join(map(_line, contexts)))
 
     def label(self, labelled: Iterator[Labelled]) -> int:
-        """Write labels, those of all contexts anew; returns how many."""
-        part = self._labels.with_suffix(".part")
-        count = 0
-        with part.open("wb") as file:
-            for labels in labelled:
-                file.write(msgspec.json.encode(labels) + b"\n")
-                count += 1
-        part.replace(self._labels)
-        return count
+        """Write labels, those of all contexts anew; returns how many.
+
+        Raises:
+            EngineError: they cannot be written.
+        """
+        lines = list(map(_line, labelled))
+        with writing(self._labels):
+            _replace(self._labels, b"".join(lines))
+        return len(lines)
 
     def samples(self) -> tuple[Samples, Samples]:
         """What the draft's predictor and the target's learn from.
@@ -206,6 +236,14 @@ class Folder:
         except msgspec.DecodeError:
             raise self._damaged(file) from None
 
+    def _other(self, what: str) -> EngineError:
+        return EngineError(
+            Trouble.USAGE,
+            f"{self.path} has samples of other {what}.",
+            "Choose another --data, or give the same models, options and problems as before; "
+            "more problems may follow those.",
+        )
+
     def _damaged(self, file: Path) -> EngineError:
         return EngineError(
             Trouble.USAGE,
@@ -226,9 +264,19 @@ def _joined(parts: list[tuple[np.ndarray, list[float], int, list[bool]]]) -> Sam
     )
 
 
+def _line(what: Context | Labelled) -> bytes:
+    return msgspec.json.encode(what) + b"\n"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    part = path.with_suffix(".part")
+    part.write_bytes(content)
+    part.replace(path)
+
+
 def _lines(path: Path) -> list[bytes]:
     """Whole lines; one that was cut off is left out."""
     try:
         return [line for line in path.read_bytes().split(b"\n")[:-1] if line]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []

@@ -55,6 +55,8 @@ class Predictor:
     feature: Feature
     layers: tuple[tuple[np.ndarray, np.ndarray], ...]
     """Weight (outputs, inputs) and bias (outputs,) of each, float32."""
+    seed: int = 0
+    """Decided on the problems that it learnt from."""
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
         """Probabilities, shape (rows,), for features of shape (rows, size)."""
@@ -91,6 +93,7 @@ def save(path: Path, predictor: Predictor, subject: Subject) -> None:
         "name": subject.name,
         "layers": str(subject.layers),
         "width": str(subject.width),
+        "seed": str(predictor.seed),
     }
     write_safetensors(path, tensors, {_KEY + name: value for name, value in about.items()})
 
@@ -171,7 +174,10 @@ def load(path: Path, role: Role, subject: Subject) -> Predictor:
                 )
             pair.append(array)
         layers.append((pair[0], pair[1]))
-    return Predictor(role, kind, tuple(layers))
+    seed = about.get("seed", "0")
+    if not seed.isdecimal():
+        raise EngineError(Trouble.MODEL, f"{path.name} is damaged: its seed is no number.", _AGAIN)
+    return Predictor(role, kind, tuple(layers), int(seed))
 
 
 def _feature(metadata: Mapping[str, str], path: Path) -> Feature:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
@@ -55,6 +56,21 @@ def parts(samples: Samples, seed: int) -> Parts:
     return Parts(*rows)
 
 
+def check(samples: Samples, seed: int) -> None:
+    """Refuse at once what `train` would.
+
+    Raises:
+        EngineError: torch is missing, or there are too few problems.
+    """
+    parts(samples, seed)
+    if find_spec("torch") is None:
+        raise EngineError(
+            Trouble.USAGE,
+            "Training needs torch, which is not installed.",
+            "Install it with: pip install 'sapwood[torch]'",
+        )
+
+
 def train(
     role: Role,
     kind: Feature,
@@ -64,24 +80,15 @@ def train(
     noise: float = 0.0,
     tell: Callable[[int, float, float], None] = lambda epoch, learnt, stopped: None,
 ) -> Predictor:
-    """Train a predictor.
+    """Train a predictor on samples that `check` lets pass.
 
     Args:
         noise: share of the labels to learn from that are replaced by random ones.
         tell: told of each epoch, and the errors on what is learnt from and on what stops it.
-
-    Raises:
-        EngineError: torch is missing, or there are too few problems.
     """
-    try:
-        import torch
-        from torch import nn
-    except ImportError:
-        raise EngineError(
-            Trouble.USAGE,
-            "Training needs torch, which is not installed.",
-            "Install it with: pip install 'sapwood[torch]'",
-        ) from None
+    import torch
+    from torch import nn
+
     split = parts(samples, seed)
     inputs = feature(kind, samples.means)
     # Values of any scale are learnt from as if they had the same; the first layer takes it back.
@@ -125,4 +132,4 @@ def train(
     weight, bias = layers[0]
     moved = bias - weight @ (middle / scale)
     layers[0] = ((weight / scale).astype(np.float32), moved.astype(np.float32))
-    return Predictor(role, kind, tuple(layers))
+    return Predictor(role, kind, tuple(layers), seed)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 from engine import seedling
 from engine.client import probing
 from engine.errors import EngineError
+from engine.protocol.events import Trouble
 from engine.semantic.data import Folder, Samples
 from engine.semantic.evaluation import quality
 from engine.semantic.training import parts, train
@@ -57,9 +60,14 @@ def test_too_few_problems_are_refused() -> None:
 
 
 def collect(out: Path, count: int, seed: int = 0) -> list[int]:
+    return sample(out, probing.stories(count), seed=seed)
+
+
+def sample(
+    out: Path, problems: Sequence[str], sizes: probing.Sizes = SIZES, seed: int = 0
+) -> list[int]:
     draft, target = str(seedling.generator_path()), str(seedling.target_path())
-    stories = probing.stories(count)
-    return list(probing.collect(draft, target, stories, out, SIZES, temperature=1.0, seed=seed))
+    return list(probing.collect(draft, target, problems, out, sizes, temperature=1.0, seed=seed))
 
 
 def test_a_model_does_not_draft_for_itself(tmp_path: Path) -> None:
@@ -79,6 +87,25 @@ def test_collecting_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert Folder(parted).contexts() == Folder(whole).contexts()
     with pytest.raises(EngineError, match="other models or settings"):
         collect(parted, 3, seed=1)
+
+
+def test_a_folder_takes_more_problems_but_no_others(tmp_path: Path) -> None:
+    first, second, third = probing.stories(3)
+    assert sample(tmp_path, [first, second]) == [0, 1, 2]
+    assert sample(tmp_path, [first]) == [1]
+    with pytest.raises(EngineError, match="samples of other problems"):
+        sample(tmp_path, [first, third])
+    with pytest.raises(EngineError, match="samples of other problems"):
+        sample(tmp_path, [third])
+    assert sample(tmp_path, [first, second, third]) == [2, 3]
+
+
+@pytest.mark.parametrize("size", ["samples", "step_tokens", "most_steps", "context"])
+def test_a_folder_takes_no_samples_of_another_size(tmp_path: Path, size: str) -> None:
+    problems = probing.stories(1)
+    sample(tmp_path, problems)
+    with pytest.raises(EngineError, match="other models or settings"):
+        sample(tmp_path, problems, replace(SIZES, **{size: getattr(SIZES, size) + 1}))
 
 
 def test_labels_are_shares_of_samples(tmp_path: Path) -> None:
@@ -119,13 +146,35 @@ def test_samples_that_are_damaged_are_named(tmp_path: Path) -> None:
         Folder(tmp_path).samples()
     features.unlink()
     with pytest.raises(EngineError, match=r"000000\.npz is damaged or missing"):
-        Folder(tmp_path).samples()
+        collect(tmp_path, 1)
     (tmp_path / "contexts.jsonl").write_text("no json\n")
     with pytest.raises(EngineError, match=r"contexts\.jsonl is damaged or missing"):
         Folder(tmp_path).contexts()
     (tmp_path / "about.json").write_text('{"garbage')
     with pytest.raises(EngineError, match=r"about\.json is damaged or missing"):
         Folder(tmp_path).about()
+
+
+def test_samples_that_nothing_tells_about_are_not_gone_on_with(tmp_path: Path) -> None:
+    collect(tmp_path, 1)
+    (tmp_path / "about.json").unlink()
+    with pytest.raises(EngineError, match=r"about\.json is damaged or missing"):
+        collect(tmp_path, 1)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EngineError, match="cannot be written: Not a directory") as refusal:
+        collect(tmp_path / "file" / "samples", 1)
+    assert refusal.value.trouble is Trouble.STORAGE
+
+
+def test_nothing_is_left_behind_where_there_is_too_little_to_learn_from(tmp_path: Path) -> None:
+    collect(tmp_path, 1)
+    probing.label(tmp_path, None)
+    with pytest.raises(EngineError, match="too few"):
+        probing.train(tmp_path, tmp_path / "pair", "last", seed=0)
+    assert not (tmp_path / "pair").exists()
 
 
 def test_a_folder_without_samples_is_told(tmp_path: Path) -> None:
