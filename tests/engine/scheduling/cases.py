@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -10,6 +11,8 @@ from itertools import accumulate, count
 from typing import Any
 
 import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from engine import answers, catalogue, search
@@ -35,6 +38,16 @@ AMPLE = 1_000_000
 TREE_SEARCHES = ["beam", "dvts", "dynamic", "vg"]
 SWITCHES = [field.name for field in fields(Mechanisms) if field.type in (bool, "bool")]
 PLAIN = MODES["baseline"].mechanisms
+_SECONDS = 300
+
+
+def tried(usually: int) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """On how many cases a test is tried; where more are asked for, it may take longer."""
+    count = int(os.environ.get("SAPWOOD_EXACTNESS_CASES", usually))
+    limit = pytest.mark.timeout(_SECONDS * max(1, count / usually))
+    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
+    many = settings(max_examples=count, deadline=None, suppress_health_check=slow)
+    return lambda test: limit(many(test))
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,13 @@ last bit, three times.
 
 from __future__ import annotations
 
-import os
-
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
-from tests.engine.scheduling.cases import Case, Circumstances, cases, circumstances, solve
-
-CASES = int(os.environ.get("SAPWOOD_EXACTNESS_CASES", "120"))
+from tests.engine.scheduling.cases import Case, Circumstances, cases, circumstances, solve, tried
 
 
-@settings(
-    max_examples=CASES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@tried(120)
 @given(cases(), st.data())
 def test_circumstances_never_change_what_a_search_finds(case: Case, data: st.DataObject) -> None:
     event(f"policy {case.policy}")

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.models.kv_tree import KvTree
@@ -25,17 +24,13 @@ from tests.engine.scheduling.cases import (
     cases,
     model,
     solve,
+    tried,
 )
 
-CASES = int(os.environ.get("SAPWOOD_EXACTNESS_CASES", "60"))
 PROBLEMS = ["Is the sum of two odd numbers even?", "Is one a prime?", "Is the sum of two odd one?"]
 
 
-@settings(
-    max_examples=CASES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+@tried(60)
 @given(cases(), st.data())
 def test_company_never_changes_what_a_search_finds(first: Case, data: st.DataObject) -> None:
     others = data.draw(st.lists(cases(), min_size=1, max_size=2))
