@@ -34,6 +34,11 @@ def export(what: str, format: str | None, out: Path | None, force: bool) -> Exit
     from app.printable import printable
     from app.store import Store
 
+    if out is not None and out.is_file() and Path(what).is_file() and out.samefile(what):
+        raise CommandError(
+            ExitCode.USAGE,
+            f"{out} is the run log itself, which would be lost. Name another file with --out.",
+        )
     if out is not None and out.is_file() and not force:
         raise CommandError(
             ExitCode.USAGE,

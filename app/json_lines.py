@@ -44,6 +44,8 @@ def read_json_lines(path: Path, parse: Callable[[bytes, int], T]) -> tuple[list[
             if item.id in items:
                 raise ValueError(f"the id {item.id!r} was there before")
             items[item.id] = item
+        except RecursionError:
+            wrong.append(f"line {number}: its brackets are nested too deeply")
         except ValueError as error:
             wrong.append(f"line {number}: {one_line(str(error))}")
     return list(items.values()), wrong

@@ -86,7 +86,7 @@ def _decode(line: bytes) -> AnyEvent | None:
         return None
     try:
         return decode_event(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # nested without end
         return None
 
 

@@ -72,7 +72,8 @@ class Store:
 
     def session(self, id: int) -> Session:
         """The conversation of that number, deleted or not."""
-        rows = self._database.rows(f"{_SESSION} WHERE id = ?", id)
+        # SQLite has no numbers beyond 64 bits, and refuses to look for one.
+        rows = self._database.rows(f"{_SESSION} WHERE id = ?", id) if id < 1 << 63 else []
         if not rows:
             raise CommandError(
                 ExitCode.USAGE,

@@ -231,6 +231,16 @@ def test_wrong_lines_are_named_before_anything_runs(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_line_of_brackets_without_end_is_wrong_like_any_other(
+    sapwood: Sapwood, tmp_path: Path
+) -> None:
+    path = tmp_path / "problems.jsonl"
+    path.write_text('{"problem": "one", "more": ' + "[" * 100_000 + "]" * 100_000 + "}\n")
+    ran = sapwood("solve", "--file", str(path))
+    assert ran.code == 2
+    assert "line 1: its brackets are nested too deeply" in ran.err
+
+
 def test_many_wrong_lines_are_counted(sapwood: Sapwood, tmp_path: Path) -> None:
     path = tmp_path / "problems"
     path.write_text("x\n" * 50)

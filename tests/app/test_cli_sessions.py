@@ -85,7 +85,10 @@ def test_a_session_can_be_renamed(sapwood: Sapwood) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["show", "9"], ["rename", "9", "x"], ["delete", "9"], ["undo", "9"], ["show", "x"], ["what"]],
+    [
+        *(["show", "9"], ["rename", "9", "x"], ["delete", "9"], ["undo", "9"]),
+        *(["show", "x"], ["show", str(1 << 63)], ["what"]),
+    ],
 )
 def test_a_session_there_is_not_is_a_usage_error(sapwood: Sapwood, arguments: list[str]) -> None:
     ran = sapwood("sessions", *arguments)
@@ -139,6 +142,18 @@ def test_a_file_that_is_there_is_written_over_only_by_force(
     assert out.read_text() == "mine"
     assert sapwood("export", "2", "--out", str(out), "--force").code == 0
     assert out.read_text(encoding="utf-8").startswith("# Pears")
+
+
+def test_a_run_log_is_not_written_over_by_its_own_export(sapwood: Sapwood, tmp_path: Path) -> None:
+    log = tmp_path / "run.json"
+    log.write_bytes(b"".join(map(encode, whole_run())))
+    before = log.read_bytes()
+    (tmp_path / "link.html").symlink_to(log)
+    for out in (log, tmp_path / "link.html"):
+        ran = sapwood("export", str(log), "--out", str(out), "--force")
+        assert ran.code == 2
+        assert "is the run log itself" in ran.err
+        assert log.read_bytes() == before
 
 
 def test_a_file_that_cannot_be_written_is_told(sapwood: Sapwood, tmp_path: Path) -> None:

@@ -33,6 +33,13 @@ def test_a_torn_last_line_is_left_out(tmp_path: Path, tail: bytes) -> None:
     assert list(read_run(path)) == EVENTS
 
 
+def test_brackets_without_end_are_damage_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(LINES[0] + b'{"type":' + b"[" * 100_000 + b"\n" + LINES[2])
+    with pytest.raises(EngineError, match=r"Line 2 of the run log .* is damaged"):
+        list(read_run(path))
+
+
 def test_damage_in_the_middle_is_told_after_what_precedes_it(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(LINES[0] + b"\xff\xfe\n" + LINES[2])
