@@ -9,6 +9,7 @@ from pathlib import Path
 
 from app import output
 from app.display import Display, print_answer, renderer_for
+from app.errors import CommandError
 from app.follow import follow
 from app.glyphs import glyphs_for
 from app.logs import events_in, how_to_go_on
@@ -40,11 +41,19 @@ def print_tree(path: Path) -> None:
     """Print the whole tree of the run.
 
     Raises:
-        CommandError: the file is not a run log.
+        CommandError: the file is not a run log; or it is damaged, after what comes before that.
     """
     view = RunView()
-    for event in events_in(path):
-        view.update(event)
+    try:
+        for event in events_in(path):
+            view.update(event)
+    except CommandError:
+        _print(view)
+        raise
+    _print(view)
+
+
+def _print(view: RunView) -> None:
     for line in text_tree(view, glyphs_for(sys.stdout.encoding)):
         output.data(line + "\n")
 

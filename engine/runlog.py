@@ -66,9 +66,9 @@ def _entries(path: str | Path, lines: Iterator[bytes]) -> Iterator[Entry]:
             raise _not_a_log(path, "it does not begin with the start of a run")
         if damaged is not None:
             raise EngineError(
-                Trouble.STORAGE,
+                Trouble.USAGE,
                 f"Line {damaged} of the run log {path} is damaged.",
-                "What comes before that line can still be shown, but the run cannot be resumed.",
+                "A replay shows what comes before that line, but the run cannot be resumed.",
             )
         event = _decode(line)
         if event is None:

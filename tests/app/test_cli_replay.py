@@ -55,3 +55,7 @@ def test_damage_in_the_middle_is_told_after_what_comes_before(sapwood: Sapwood, 
     assert ran.code == 2
     assert len(ran.out.splitlines()) == 5
     assert "Line 6" in ran.err
+    ran = sapwood("replay", "--text", str(log))
+    assert ran.code == 2
+    assert ran.out.startswith("Tom has 3 apples and finds 5. How many?\n")
+    assert "Line 6" in ran.err
