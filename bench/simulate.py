@@ -12,8 +12,9 @@ search-and-learn does and SpecScale leaves open, split by the roofline as FastTT
 many cells for each.
 
 Modes: `baseline` (search-and-learn's loop), `fasttts`, `specscale`, `exact`, and on the way from
-the first to the last `plain` (each step verified once) and `deduplicate`. `fasttts` and `specscale`
-take shortcuts and so find other trees: compare goodput, which is per token of a finished path.
+the first to the last `plain` (each step verified once), `deduplicate` and `exact, no drafts`.
+`fasttts` and `specscale` take shortcuts and so find other trees: compare goodput, which is per
+token of a finished path.
 
 The longest path, in tokens, is as few decode steps as any search for the same tree can take.
 
@@ -47,14 +48,15 @@ from engine.models.simulated_clock import Device, Kernel, Shape, Timing, Virtual
 from engine.protocol import BeamsSelected, DraftsDropped, Event, StepFinished
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import MODES, Counts, Mode
+from engine.scheduling.settings import EXACT, MODES, Counts, Mode
 from engine.search.policy import Lineage
 from engine.service.solver import policy_of
 from engine.verify.formats import bind
 from engine.verify.prm import Prm
 
 Memory = Literal["halves", "roofline", "tree"]
-MEMORY: dict[str, Memory] = {"fasttts": "roofline", "exact": "tree"}
+NO_DRAFTS = "exact, no drafts"
+MEMORY: dict[str, Memory] = {"fasttts": "roofline", "exact": "tree", NO_DRAFTS: "tree"}
 """How a mode shares memory between the caches; `halves` unless named. `tree` gives both as many
 cells, since a verifier that reads each step once keeps the same tree as the generator."""
 TYPICAL = 1024
@@ -74,6 +76,8 @@ def mode(name: str) -> Mode:
             return Mode(base)
         case "deduplicate":
             return Mode(replace(base, deduplicate=True))
+        case _ if name == NO_DRAFTS:
+            return Mode(replace(EXACT.mechanisms, drafts=False))
     return MODES[name]
 
 
