@@ -168,7 +168,9 @@ class Scheduler:
         if not self._waiting:
             self._speculation.start(self._strands)
         strands = self._speculation.chosen(self._strands)
-        while strands and not self._cache.make_room(sum(len(s.feed) for s in strands)):
+        while strands and not self._cache.make_room(
+            sum(len(s.feed) for s in strands), evict=not self._strands.drafting
+        ):
             if not self._spare():
                 self._preempt()
             strands = self._speculation.chosen(self._strands)

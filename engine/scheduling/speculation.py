@@ -22,6 +22,10 @@ from engine.search.policy import Group, Lineage, Policy
 _TYPICAL = 0.25
 """Chance of a draft of which nothing is known: of four children one survives, as a rule."""
 
+_PAUSE = 2
+"""Decisions without drafts once they had to leave for want of memory: what is begun before the tree
+is smaller would have to leave as well."""
+
 
 class Speculation:
     """The drafts of one search: which are written, which go on, which are dropped."""
@@ -50,8 +54,8 @@ class Speculation:
         self._prospects = Prospects(policy, mechanisms)
         self._ranked: list[Prospect] | None = None
         """What is worth drafting; None when something changed since it was found out."""
-        self._short = False
-        """Whether drafts had to leave for want of memory since the last decision."""
+        self._pause = 0
+        """Decisions to await before drafts are begun again."""
         self.drafts = Drafts()
         self.allowed = True
         """Whether nobody else needs the rows."""
@@ -70,7 +74,7 @@ class Speculation:
 
     def start(self, strands: Strands) -> None:
         """Begin drafts in the rows that are free."""
-        if not self.enabled or self._short or not self._worth_ranking(strands):
+        if not self.enabled or self._pause or not self._worth_ranking(strands):
             return
         rows = self._tree.rows - len(strands.certain)
         ranked = self._rank(strands) if rows > 0 else []
@@ -107,7 +111,7 @@ class Speculation:
         drafting = strands.drafting
         if not drafting:  # to rank them dropped those that are lost
             return True
-        self._short = True
+        self._pause = _PAUSE
         return self.drop(min(drafting, key=lambda s: _chance(chances, s)).members, strands)
 
     def drop(self, nodes: Sequence[Node], strands: Strands) -> bool:
@@ -134,7 +138,7 @@ class Speculation:
         names = [node.lineage for node in nodes]
         self.drop(self.drafts.below(names), strands)
         self.drafts.close(names)
-        self._short = False
+        self._pause = max(0, self._pause - 1)
         self.changed()
 
     def _worth_ranking(self, strands: Strands) -> bool:

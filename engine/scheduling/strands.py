@@ -66,7 +66,8 @@ class Strands:
 
         Args:
             keep: others will start from the same parent.
-            draft: nothing has to leave the cache for it.
+            draft: nothing has to leave the cache for it. Nor for others, while drafts are written,
+                which have to go first.
         """
         first = siblings[0]
         stem = self._tree.stem_before(first)
@@ -75,10 +76,11 @@ class Strands:
         writing = sum(len(strand.feed) for strand in self._writing)
         headroom = _HEADROOM * (len(self._writing) + 1) if self._writing else 0
         needed = writing + self._cache.missing(stem) + headroom
-        if not self._cache.make_room(needed, evict=not draft) and not self._cache.alone(0):
+        evict = not draft and not self.drafting
+        if not self._cache.make_room(needed, evict=evict) and not self._cache.alone(0):
             return False
         restored = self._cache.restored_tokens
-        claimed = self._cache.claim(stem, keep=keep, evict=not draft)
+        claimed = self._cache.claim(stem, keep=keep, evict=evict)
         if claimed is None:
             return False
         path, feed = claimed

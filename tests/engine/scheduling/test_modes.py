@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.models.sampling import Sampler
 from engine.models.simulated import SimulatedModel
 from engine.models.simulated_text import Judge, Writer
 from engine.protocol import DraftsDropped, DraftsPromoted, NodesPruned
-from engine.scheduling.settings import MODES
+from engine.scheduling.settings import EXACT, MODES, Mode
 from tests.engine.scheduling.cases import Case, Circumstances, Search, begin
 
 CASE = Case(
@@ -17,26 +19,36 @@ CASE = Case(
 )  # fmt: skip
 
 
-def searched(name: str, case: Case = CASE) -> Search:
-    generator = SimulatedModel(case.writer, capacity=100_000, paths=64)
+def searched(mode: Mode, case: Case = CASE, capacity: int = 100_000) -> Search:
+    generator = SimulatedModel(case.writer, capacity=capacity, paths=64)
     verifier = SimulatedModel(case.judge, capacity=100_000, paths=64)
-    search = begin(case, Circumstances(clock=1), generator, verifier, mode=MODES[name])
+    search = begin(case, Circumstances(clock=1), generator, verifier, mode=mode)
     for passes, _ in enumerate(search.scheduler.run()):
         assert passes < 20_000
     return search
 
 
 def test_the_default_drafts_and_finds_what_the_plain_loop_finds() -> None:
-    plain, exact = searched("baseline"), searched("exact")
+    plain, exact = searched(MODES["baseline"]), searched(EXACT)
     assert exact.finished().outcome == plain.finished().outcome
     assert any(isinstance(event, DraftsPromoted) for event in exact.events)
     assert exact.scheduler.counts.decode_steps < plain.scheduler.counts.decode_steps
     assert exact.prm.fed_tokens < plain.prm.fed_tokens
 
 
+@pytest.mark.parametrize("capacity", [1400, 1600, 1800])
+def test_where_memory_is_short_drafts_leave_before_what_the_tree_keeps(capacity: int) -> None:
+    eager = Mode(replace(EXACT.mechanisms, only_if_it_pays=False))
+    without = Mode(replace(EXACT.mechanisms, drafts=False))
+    drafted, plain = (searched(mode, capacity=capacity).scheduler for mode in (eager, without))
+    assert drafted.counts.dropped > 0
+    assert drafted.counts.evicted == plain.counts.evicted == 0
+    assert drafted.counts.decode_steps < plain.counts.decode_steps
+
+
 @pytest.mark.parametrize("name", ["fasttts", "specscale"])
 def test_the_approximate_modes_end_with_as_many_solutions(name: str) -> None:
-    found = searched(name)
+    found = searched(MODES[name])
     assert len(found.scheduler.completed) >= CASE.n
     assert any(isinstance(event, DraftsPromoted | DraftsDropped) for event in found.events)
     assert MODES[name].shortcuts.any
@@ -44,12 +56,13 @@ def test_the_approximate_modes_end_with_as_many_solutions(name: str) -> None:
 
 def test_perfect_scores_end_a_round_early() -> None:
     case = Case(**{**vars(CASE), "judge": Judge(3, mean=9.0)})
-    reasons = {e.reason for e in searched("specscale", case).events if isinstance(e, NodesPruned)}
+    events = searched(MODES["specscale"], case).events
+    reasons = {event.reason for event in events if isinstance(event, NodesPruned)}
     assert "2 others are as good as can be" in reasons
 
 
 def test_siblings_begin_with_a_part_of_the_first_draft_in_the_first_papers_way() -> None:
-    found = searched("fasttts")
+    found = searched(MODES["fasttts"])
     counts = found.scheduler.counts
     # What a sibling takes over is read again rather than drawn.
     assert counts.prefill > found.prompt
