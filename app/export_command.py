@@ -53,7 +53,7 @@ def export(what: str, format: str | None, out: Path | None, force: bool) -> Exit
                 "say which with --format.",
             )
         format = FORMATS[suffix]
-    if what.isdecimal() and len(what) < 20:
+    if what.isdecimal() and len(what) < 20:  # no session has a number of more digits
         with Store() as store:
             document = document_of_session(store, int(what))
     else:

@@ -30,6 +30,7 @@ import llama_cpp
 
 from bench.equality import COLUMNS, Equality, total
 from bench.interleave import interval
+from bench.no_drafts import NO_DRAFTS, NO_DRAFTS_MODE
 from bench.searches import HOT, SMOLLM, Outcome, Pair, opened, solve
 from bench.table import markdown
 from engine.models.llama import default_threads
@@ -52,7 +53,6 @@ ABOUT_DRAFTS = ("early_scores", "lookahead", "prune_early", "certainty", "only_i
 """Mechanisms that do nothing where there are no drafts."""
 PLAIN = replace(MODES["baseline"], whole_paths=False)
 INCREMENTAL = "incremental verifier"
-NO_DRAFTS = "exact, no drafts"
 
 
 def modes() -> dict[str, Mode]:
@@ -63,7 +63,7 @@ def modes() -> dict[str, Mode]:
         how = replace(how, **{name: True})
         chosen[f"+ {name}"] = Mode(how)
     chosen["exact"] = EXACT
-    chosen[NO_DRAFTS] = Mode(replace(EXACT.mechanisms, drafts=False))
+    chosen[NO_DRAFTS] = NO_DRAFTS_MODE
     return chosen | {name: MODES[name] for name in ("fasttts", "specscale")}
 
 

@@ -36,6 +36,7 @@ from statistics import fmean, quantiles
 from typing import Any, Literal, get_args
 
 from bench.fasttts import split
+from bench.no_drafts import NO_DRAFTS, NO_DRAFTS_MODE
 from bench.scripts import CONTEXT, Script, generated, recorded
 from bench.table import markdown
 from engine import catalogue
@@ -48,14 +49,13 @@ from engine.models.simulated_clock import Device, Kernel, Shape, Timing, Virtual
 from engine.protocol import BeamsSelected, DraftsDropped, Event, StepFinished
 from engine.scheduling.past import Past
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.settings import EXACT, MODES, Counts, Mode
+from engine.scheduling.settings import MODES, Counts, Mode
 from engine.search.policy import Lineage
 from engine.service.solver import policy_of
 from engine.verify.formats import bind
 from engine.verify.prm import Prm
 
 Memory = Literal["halves", "roofline", "tree"]
-NO_DRAFTS = "exact, no drafts"
 MEMORY: dict[str, Memory] = {"fasttts": "roofline", "exact": "tree", NO_DRAFTS: "tree"}
 """How a mode shares memory between the caches; `halves` unless named. `tree` gives both as many
 cells, since a verifier that reads each step once keeps the same tree as the generator."""
@@ -76,9 +76,7 @@ def mode(name: str) -> Mode:
             return Mode(base)
         case "deduplicate":
             return Mode(replace(base, deduplicate=True))
-        case _ if name == NO_DRAFTS:
-            return Mode(replace(EXACT.mechanisms, drafts=False))
-    return MODES[name]
+    return NO_DRAFTS_MODE if name == NO_DRAFTS else MODES[name]
 
 
 @dataclass(frozen=True)
