@@ -186,11 +186,16 @@ class Scheduler:
             seconds: what the pass took.
             rows: of the whole pass, if that served other searches too.
         """
-        if all(len(strand.feed) == 1 for strand in batch.strands):
-            self._step_times.record(rows or len(batch.strands), seconds)
-        self.counts.decode_steps += 1
-        self._tell_waiting(len(batch.strands), seconds)
+        own = len(batch.strands)
+        typical = batch.tokens == own
+        before = self._clock()
         finished, homeless = self._strands.draw(batch.strands, logits)
+        if typical:
+            # A row costs its draws as well; those of other searches' rows are taken to be alike.
+            drawing = (self._clock() - before) * (rows or own) / own
+            self._step_times.record(rows or own, seconds + drawing)
+        self.counts.decode_steps += 1
+        self._tell_waiting(own, seconds)
         if finished:
             self._speculation.changed()
         for node in finished:

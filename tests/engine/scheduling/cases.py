@@ -183,6 +183,7 @@ def begin(
     verifier: SimulatedModel,
     caches: tuple[KvTree, KvTree] | None = None,
     mode: Mode | None = None,
+    clock: Callable[[], float] | None = None,
 ) -> Search:
     format = bind(catalogue.load().format("seedling"), verifier.vocabulary, ChatTemplate(""))
     prm = Prm(
@@ -208,7 +209,7 @@ def begin(
         emit=events.append,
         past=history.past if how.past else Past(),
         mode=mode or Mode(how.mechanisms),
-        clock=erratic(how.clock),
+        clock=clock or erratic(how.clock),
         cache=caches[0] if caches else cache_for(generator, how),
     )
     return Search(case, scheduler, prm, events, len(prompt))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from engine.models.base import Span
 from engine.models.sampling import Sampler
 from engine.models.simulated import SimulatedModel
 from engine.models.simulated_text import Judge, Writer
@@ -44,6 +47,53 @@ def test_where_memory_is_short_drafts_leave_before_what_the_tree_keeps(capacity:
     assert drafted.counts.dropped > 0
     assert drafted.counts.evicted == plain.counts.evicted == 0
     assert drafted.counts.decode_steps < plain.counts.decode_steps
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Pass(SimulatedModel):
+    """A model whose passes take as long whatever their rows."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(CASE.writer, capacity=100_000, paths=64)
+        self.clock = clock
+
+    def forward(self, spans: Sequence[Span], columns: Sequence[int] | None = None) -> np.ndarray:
+        self.clock.now += 1
+        return super().forward(spans, columns)
+
+
+class Draw(Sampler):
+    """A sampler that takes `price` seconds a row."""
+
+    clock = Clock()
+    price = 0.0
+
+    def draw(self, logits: np.ndarray, uniforms: Iterable[float]) -> list[int]:
+        self.clock.now += self.price
+        return super().draw(logits, uniforms)
+
+
+@pytest.mark.parametrize(("price", "drafts"), [(0.0, True), (1000.0, False)])
+def test_whether_drafts_pay_depends_on_what_their_draws_take_as_well(
+    price: float, drafts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(Draw, "clock", clock)
+    monkeypatch.setattr(Draw, "price", price)
+    case = Case(**{**vars(CASE), "sampler": Draw(0.8)})
+    unsure = Mode(replace(EXACT.mechanisms, certainty=False))  # what is certain is always drafted
+    verifier = SimulatedModel(case.judge, capacity=100_000, paths=64)
+    search = begin(case, Circumstances(), Pass(clock), verifier, mode=unsure, clock=clock)
+    for _ in search.scheduler.run():
+        pass
+    assert bool(search.scheduler.counts.drafted) == drafts
 
 
 @pytest.mark.parametrize("name", ["fasttts", "specscale"])
