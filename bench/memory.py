@@ -157,7 +157,7 @@ def _measure(path: Path, asked: dict[str, Any]) -> None:
         model = LlamaModel(LlamaWeights(path), **room)
     model.touch()
     if asked["head"]:
-        model.hidden([Span((0,), [0] * asked["cells"], range(asked["cells"]))])
+        model.hidden([Span((0,), [0] * asked["cells"])])
     print(psutil.Process().memory_info().rss)
 
 

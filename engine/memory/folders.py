@@ -10,8 +10,8 @@ from engine.memory.estimate import Facts
 from engine.memory.sizes import MIB
 
 _TORCH = 320 * MIB
-"""What torch and transformers take in a process, from their import to a first batch: 300 to 316 MiB
-(measured with torch 2.13 and transformers 5 on x86-64 Linux)."""
+"""What torch and transformers take in a process, from their import to a first batch: 292 to 340 MiB
+(measured with torch 2.13 and transformers 5 on x86-64 Linux: `python -m bench.memory --torch`)."""
 
 
 def folder_facts(folder: Path) -> Facts:
