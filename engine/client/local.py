@@ -41,7 +41,7 @@ class LocalEngine:
     Args:
         command: what starts a worker.
         hang_after: seconds without any progress in a run after which its worker is taken for
-            hung and replaced.
+            hung and replaced. A batch of a large model takes minutes on a busy processor.
         cancel_after: the same for a run that was cancelled, which then ends without an answer.
     """
 
@@ -49,7 +49,7 @@ class LocalEngine:
         self,
         *,
         command: Sequence[str] = COMMAND,
-        hang_after: float = 120.0,
+        hang_after: float = 600.0,
         cancel_after: float = 5.0,
     ) -> None:
         self._command = command

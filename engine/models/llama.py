@@ -463,6 +463,7 @@ class LlamaModel:
         if self._in_pairs and not self._gives_hidden:
             asked = self._batch.accompany(llama_exact.ROWS)
         status = llama_cpp.llama_decode(self._context, self._batch.native)
+        self._stop.beat()
         if single:
             self._clear(self._scratch)
         if status == _ABORTED or self._stop.is_set:

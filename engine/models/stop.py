@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 
 class StopSignal:
@@ -13,9 +14,14 @@ class StopSignal:
     that answers "stop?" with 0 or 1: llama.cpp asks it for each node of a compute graph, where a
     Python callback would have to take the interpreter's lock each time. Whoever gives `flag` to
     native code keeps the signal alive for as long as that code may ask.
+
+    Attributes:
+        beat: what the computation calls with every batch (llama.cpp) or layer of one (torch), so
+            that it is seen to get on: a pass of several batches can take many minutes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, beat: Callable[[], object] = lambda: None) -> None:
+        self.beat = beat
         self.flag = ctypes.create_string_buffer(2)
 
     def set(self) -> None:

@@ -116,7 +116,10 @@ class Verification:
         return any(families.values())
 
     def _along(self, ready: Sequence[Node], drafts: Iterable[Node]) -> list[Node]:
-        """Finished drafts whose parents are scored by then, while the pass stays as cheap."""
+        """Finished drafts whose parents are scored by then, while the pass stays as cheap.
+
+        One that is too long for the verifier is for the tree to fail on, if it comes to be in it.
+        """
         known = {id(node) for node in ready}
         left = self._enough - sum(len(node.tokens) for node in ready)
         chosen: list[Node] = []
@@ -126,6 +129,8 @@ class Verification:
                 left -= len(node.tokens)
                 if left < 0:
                     break
+                if not self._prm.holds(*self._request(node)):
+                    continue
                 known.add(id(node))
                 chosen.append(node)
         return chosen

@@ -73,7 +73,12 @@ class Shared:
 
     def _alone(self, search: Scheduler | None) -> None:
         # A pass that serves several is not given up because one of them is stopped.
-        self._watch(self._stops[id(search)] if search is not None else StopSignal())
+        several = StopSignal(self._beat)
+        self._watch(self._stops[id(search)] if search is not None else several)
+
+    def _beat(self) -> None:
+        for stop in self._stops.values():
+            stop.beat()
 
 
 def _copies(models: Opened) -> HostCopies[Stem] | None:

@@ -125,7 +125,7 @@ class _Worker:
         for message in self._channel.messages():
             match message:
                 case Solve() | Score():
-                    self._stops[message.run] = StopSignal()
+                    self._stops[message.run] = StopSignal(self._beat)
                     self._waiting.put(message)
                 case Cancel():
                     if stop := self._stops.get(message.run):

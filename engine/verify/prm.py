@@ -131,6 +131,17 @@ class Prm:
             judged.users += 1
         return results
 
+    def holds(self, parent: Judged, steps: Sequence[str]) -> bool:
+        """Whether the cache is long enough for a path that goes on from `parent` by these steps."""
+        path, tokens = parent.steps, parent.stem.tail(0)
+        longest = 0
+        for step in steps:
+            path = (*path, step)
+            found = self._format.step(self._problem, path, tokens)
+            tokens = [*tokens, *found.tokens]
+            longest = max(longest, len(tokens) + len(found.tail))
+        return longest <= self.model.capacity
+
     def adopt(self, parent: Judged, steps: Sequence[str], scores: Sequence[float]) -> Judged:
         """Enter steps whose scores are already known; computed only if something follows."""
         fresh: list[Judged] = []

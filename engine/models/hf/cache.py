@@ -73,6 +73,7 @@ class _Layer(CacheLayerMixin):
         """
         if self._owner.stop.is_set:
             raise Interrupted
+        self._owner.stop.beat()
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         assert self.keys is not None

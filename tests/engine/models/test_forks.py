@@ -124,6 +124,14 @@ def test_spans_larger_than_a_batch_are_cut_and_give_the_same_rows(
     assert np.abs(pair - columns).max() < TOLERANCE
 
 
+def test_a_computation_is_seen_to_get_on_with_each_batch(seedling_generator: LlamaWeights) -> None:
+    beats: list[int] = []
+    stop = StopSignal(lambda: beats.append(len(beats)))
+    with opened(seedling_generator, batch=16, stop=stop) as model:
+        append(model, 0, range(100, 140))
+    assert beats == [0, 1, 2]
+
+
 def test_a_stop_interrupts_a_computation(smollm2: LlamaWeights) -> None:
     stop = StopSignal()
     with opened(smollm2, stop=stop) as model:

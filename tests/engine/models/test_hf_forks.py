@@ -164,6 +164,14 @@ def test_company_changes_no_more_than_the_last_bits(load: Load) -> None:
     assert np.abs(model.forward(spans)[2] - alone).max() < TOLERANCE
 
 
+def test_a_computation_is_seen_to_get_on_with_each_layer(load: Load) -> None:
+    weights = load("llama")
+    beats: list[int] = []
+    stop = StopSignal(lambda: beats.append(len(beats)))
+    append(HfModel(weights, capacity=200, paths=4, stop=stop), 0, TEXT[:5])
+    assert len(beats) == len(weights.model.model.layers)
+
+
 def test_a_stop_ends_a_computation_between_two_layers_and_leaves_no_trace(load: Load) -> None:
     weights = load("llama")
     stop = StopSignal()

@@ -11,10 +11,23 @@ last bit, three times.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from tests.engine.scheduling.cases import Case, Circumstances, cases, circumstances, solve, tried
+from engine.models.sampling import Sampler
+from engine.models.simulated_text import Judge, Writer, lognormal
+from tests.engine.scheduling.cases import (
+    AMPLE,
+    PLAIN,
+    Case,
+    Circumstances,
+    cases,
+    circumstances,
+    solve,
+    tried,
+)
 
 
 @tried(120)
@@ -26,3 +39,36 @@ def test_circumstances_never_change_what_a_search_finds(case: Case, data: st.Dat
     assert other.outcome == plain.outcome
     resumed = solve(case, data.draw(circumstances(plain, case.n, other.events)))
     assert resumed.outcome == plain.outcome
+
+
+def test_a_draft_that_is_too_long_for_the_verifier_does_not_end_the_search() -> None:
+    writer = Writer(
+        seed=0,
+        lengths=lognormal(6.0, 0.5, 64),
+        opening=1,
+        fewest=1,
+        ending=0.5,
+        early_forks=0.5,
+        forks=0.0,
+        spread=3.0,
+    )
+    case = Case(
+        "beam",
+        5,
+        2,
+        max_steps=3,
+        aggregate="last",
+        sampler=Sampler(temperature=0.5),
+        seed=249,
+        step_tokens=9,
+        context=20,
+        writer=writer,
+        judge=Judge(seed=0, spread=0.0, persistence=0.0),
+        problem="Is one a prime?",
+    )
+    plain = solve(case, Circumstances())
+    ahead = replace(PLAIN, drafts=True, lookahead=True)
+    drafted = solve(case, Circumstances(ahead, cells=(AMPLE, AMPLE)))
+    assert drafted.least[1] > plain.least[1]
+    short = solve(case, Circumstances(ahead, cells=(AMPLE, plain.least[1])))
+    assert short.outcome == plain.outcome

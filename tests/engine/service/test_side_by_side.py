@@ -102,6 +102,23 @@ def test_runs_side_by_side_share_passes() -> None:
         solver.close()
 
 
+def test_a_shared_pass_shows_that_each_of_its_runs_gets_on() -> None:
+    solver = Solver()
+    try:
+        runs = [begin(solver, place) for place in (0, 2)]
+        beats = [0, 0]
+        for place, (run, _, _) in enumerate(runs):
+            run.stop.beat = lambda place=place: beats.__setitem__(place, beats[place] + 1)
+        for _ in range(10):
+            for _, work, _ in runs:
+                next(work)
+        assert min(beats) >= 10
+        for _, work, _ in runs:
+            work.close()
+    finally:
+        solver.close()
+
+
 def test_a_run_that_asks_for_other_models_is_not_overtaken_by_runs_that_share_those_in_use() -> (
     None
 ):
