@@ -370,12 +370,12 @@ class LlamaModel:
             rows = self._decode(spans)
             return rows if columns is None else rows[:, columns]
         # The logits buffer is overwritten by the next decode: copy what was asked for.
-        parts: list[np.ndarray] = []
+        width = self.vocabulary.size if columns is None else len(columns)
+        parts = [np.empty((0, width), np.float32)]
         for piece in pieces(spans, self._batch_size, most):
             rows = self._decode(piece)
-            if len(rows):
-                parts.append(rows.copy() if columns is None else rows[:, columns])
-        return np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
+            parts.append(rows.copy() if columns is None else rows[:, columns])
+        return np.concatenate(parts)
 
     def _most_asked(self, count: int) -> int:
         """Outputs that a batch of `count` tokens may be asked for."""

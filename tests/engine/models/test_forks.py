@@ -124,6 +124,15 @@ def test_spans_larger_than_a_batch_are_cut_and_give_the_same_rows(
     assert np.abs(pair - columns).max() < TOLERANCE
 
 
+def test_a_span_of_several_batches_without_outputs_has_as_many_columns_as_were_asked_for(
+    seedling_generator: LlamaWeights,
+) -> None:
+    with opened(seedling_generator, batch=16) as model:
+        assert model.forward([Span((0,), range(40), ())], columns=(3, 9)).shape == (0, 2)
+        whole = model.forward([Span((0,), range(40), ())])
+        assert whole.shape == (0, model.vocabulary.size)
+
+
 def test_a_computation_is_seen_to_get_on_with_each_batch(seedling_generator: LlamaWeights) -> None:
     beats: list[int] = []
     stop = StopSignal(lambda: beats.append(len(beats)))

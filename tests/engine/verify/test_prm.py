@@ -207,3 +207,10 @@ def test_a_verifier_whose_weights_are_no_numbers_is_told(tmp_path: Path) -> None
         with pytest.raises(EngineError, match="gives scores that are no numbers"):
             verifier.score([(verifier.root, STEPS[:1])])
     weights.close()
+
+
+def test_a_problem_longer_than_a_batch_is_read_in_several(model: LlamaModel) -> None:
+    judge = prm(model, " ".join(["Tom has 12 apples."] * 120))
+    (judged,) = judge.score([(judge.root, STEPS[:1])])
+    assert len(judge.root.stem.tokens) > 512
+    assert judged.score is not None
